@@ -162,7 +162,11 @@ fn text_values_round_trip_or_error_names_allowed_values() {
     );
     both::<Period>(
         &["honour", "50ms", "1s", "1ms"],
-        &[("0s", "period must be at least 1ms"), ("50", "or honour"), ("999us", "period must be at least 1ms")],
+        &[
+            ("0s", "period must be at least 1ms"),
+            ("50", "or honour"),
+            ("999us", "period must be at least 1ms"),
+        ],
     );
     both::<Events>(&["-", "127.0.0.1:7"], &[("here", "neither - nor IP:PORT"), ("127.0.0.1", "IP:PORT")]);
     both::<AllowedPeer>(

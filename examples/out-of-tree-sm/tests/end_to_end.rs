@@ -51,7 +51,9 @@ async fn reports_arrive_and_policy_throttles_the_hot_cell() {
             }
         }
     };
-    tokio::time::timeout(Duration::from_secs(30), ten).await.expect("ten reports, the last one throttled, must arrive within 30 s");
+    tokio::time::timeout(Duration::from_secs(30), ten)
+        .await
+        .expect("ten reports, the last one throttled, must arrive within 30 s");
     assert_eq!(*throttled.lock().unwrap(), [(HOT.0, true)]);
 }
 

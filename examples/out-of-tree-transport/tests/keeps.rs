@@ -18,7 +18,10 @@ use std::time::Duration;
 fn ring(name: &str) -> Address {
     static REGISTERED: Once = Once::new();
     REGISTERED.call_once(|| {
-        assert!("ring://early".parse::<Address>().is_err(), "the scheme must be unknown before its registration");
+        assert!(
+            "ring://early".parse::<Address>().is_err(),
+            "the scheme must be unknown before its registration"
+        );
         register(Ring::default()).unwrap();
         assert_eq!(register(Ring::default()), Err(RegisterError::Taken("ring".to_owned())));
     });

@@ -90,7 +90,10 @@ mod tests {
             }
             assert!(held >= 10_000, "the radio needs 10000 bytes, but has {held} after {ms} ms");
             held -= 10_000;
-            assert!(held <= 10_000 * AHEAD_MS, "the buffer must stay short, but has {held} bytes after {ms} ms");
+            assert!(
+                held <= 10_000 * AHEAD_MS,
+                "the buffer must stay short, but has {held} bytes after {ms} ms"
+            );
         }
         // The rate of the radio decreases, and the pacer follows it.
         for ms in 1_001..=2_000 {

@@ -241,7 +241,9 @@ impl Sequence {
         let left_out = self.left_out;
         if left_out > 0 {
             notes.push(if self.newest {
-                format!("The newest {shown} messages are shown; {left_out} messages before them are only counted.")
+                format!(
+                    "The newest {shown} messages are shown; {left_out} messages before them are only counted."
+                )
             } else {
                 format!("The first {shown} messages are shown; {left_out} more are only counted.")
             });

@@ -284,7 +284,10 @@ fn growing_capture_is_read_incrementally() {
             })
             .unwrap();
         // Messages are delivered before the end of the capture.
-        assert!(all == 660 && early > 0, "with pieces of {piece}, {early} of {all} messages were delivered before the last piece");
+        assert!(
+            all == 660 && early > 0,
+            "with pieces of {piece}, {early} of {all} messages were delivered before the last piece"
+        );
     }
 }
 

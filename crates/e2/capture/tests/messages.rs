@@ -132,7 +132,10 @@ fn payloads_are_decoded_with_service_model_from_setup() {
     let line = Line::new("file", &dissected, None, None, true).to_string();
     assert!(line.contains(" sm=kpm rows="), "{line}");
     assert!(line.contains("indicationHeader {") && line.contains("indicationMessage {"), "{line}");
-    assert!(take(indication(3)).model.is_none(), "function 3 must have no model, because the setup does not name it");
+    assert!(
+        take(indication(3)).model.is_none(),
+        "function 3 must have no model, because the setup does not name it"
+    );
     let known = Known { model: Some(model), ..Known::default() };
     let mut alone = Dissector::new(known);
     let of_file = alone.take(pdu(Transport::File, 0, indication(9)), &mut Notes::default());

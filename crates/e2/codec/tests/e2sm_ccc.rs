@@ -139,7 +139,11 @@ fn invalid_policies_are_not_written() {
         Ccc.control(Encoding::Json, header, message).map(drop)
     };
     assert_eq!(write("x", "x"), Ok(()));
-    assert_eq!(write("\"rRMPolicyDedicatedRatio\":5,", ""), Ok(()), "attributes of a policy must be optional");
+    assert_eq!(
+        write("\"rRMPolicyDedicatedRatio\":5,", ""),
+        Ok(()),
+        "attributes of a policy must be optional"
+    );
     for (from, to) in [
         ("\"sst\":1", "\"sst\":\"1\""),
         ("\"sst\":1", "\"sst\":256"),

@@ -144,7 +144,11 @@ fn our_kpm_definition_fits_buffers_of_flexric() {
         let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/e2sm/kpm/definition.per");
         std::fs::write(file, &octets).unwrap();
     }
-    assert_eq!(Kpm.definition(), &octets[..], "our definition has changed; RANLAB_BLESS=1 writes the file again");
+    assert_eq!(
+        Kpm.definition(),
+        &octets[..],
+        "our definition has changed; RANLAB_BLESS=1 writes the file again"
+    );
     assert!(octets.len() < 1_023, "FlexRIC crashes at {} bytes", octets.len());
 }
 

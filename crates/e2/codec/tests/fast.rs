@@ -50,7 +50,11 @@ fn fast_and_general_codec_agree_on_indications_of_every_length() {
             let general = e2ap::encode(&Message::RicIndication(m.clone()), version).unwrap();
             let mut fast = vec![0xee];
             view(&m).encode(&mut fast).unwrap();
-            assert_eq!(fast[1..], general, "the fast encoder must append the same bytes as the general one, body of {extra} bytes");
+            assert_eq!(
+                fast[1..],
+                general,
+                "the fast encoder must append the same bytes as the general one, body of {extra} bytes"
+            );
             if let Some(decoded) = Indication::decode(&general) {
                 assert_eq!(decoded, view(&m));
             } else {

@@ -94,5 +94,9 @@ fn pycrate_agrees_on_random_messages() {
         made.lines().count(),
         &faults[..faults.len().min(5)]
     );
-    assert!(made.lines().count() > count / 2, "pycrate wrote only {} of {count} messages", made.lines().count());
+    assert!(
+        made.lines().count() > count / 2,
+        "pycrate wrote only {} of {count} messages",
+        made.lines().count()
+    );
 }

@@ -118,7 +118,9 @@ impl FleetComponent {
     fn radio(&self) -> Result<Option<RadioConfig>, ComponentError> {
         let fluid = self.fidelity == Fidelity::Fluid;
         if self.radio.is_some() && self.kind == NodeKind::Mixed {
-            return Err(rig("`radio` requires that all base stations have one kind: gnb, split, ng-enb or enb"));
+            return Err(rig(
+                "`radio` requires that all base stations have one kind: gnb, split, ng-enb or enb",
+            ));
         }
         if self.radio.is_some() && self.kind == NodeKind::Split && fluid {
             return Err(rig(
@@ -173,7 +175,9 @@ impl FleetComponent {
                 return Err(rig(format!("service model {name} requires a `radio` with fidelity slot")));
             }
             if nr && !is_nr {
-                return Err(rig(format!("service model {name} requires NR base stations: kind gnb or split")));
+                return Err(rig(format!(
+                    "service model {name} requires NR base stations: kind gnb or split"
+                )));
             }
         }
         let decides = steered && self.kind != NodeKind::Split && hands_over(&named);

@@ -121,7 +121,11 @@ impl RunningControlLoad {
         };
         if tokio::time::timeout(patience, rest).await.is_err() {
             for handle in self.under_way.keys().copied().collect::<Vec<_>>() {
-                self.finish(handle, Some("the xApp ended before the response to the order arrived".to_owned()), &mut tell);
+                self.finish(
+                    handle,
+                    Some("the xApp ended before the response to the order arrived".to_owned()),
+                    &mut tell,
+                );
             }
         }
         self.report

@@ -262,7 +262,9 @@ impl RestXapp for SliceXappMachine {
                     if age + NODE_WAIT >= until + wait {
                         let which = self.node.as_deref().unwrap_or("with slices");
                         let seconds = wait.as_secs();
-                        return Err(sut(format!("no base station {which} was found within {seconds} s{reasons}")));
+                        return Err(sut(format!(
+                            "no base station {which} was found within {seconds} s{reasons}"
+                        )));
                     }
                     self.doing = SliceXappState::Looking(age + LOOK_EVERY, until);
                 }

@@ -456,7 +456,10 @@ fn list_request_makes_flexric_read_an_unread_request() {
         );
         let setups = m.iapp.setups;
         m.pass(100_000 * MS);
-        assert!(!leaving || m.iapp.setups == setups, "an xApp that leaves must not request the list of nodes any more");
+        assert!(
+            !leaving || m.iapp.setups == setups,
+            "an xApp that leaves must not request the list of nodes any more"
+        );
     }
 }
 

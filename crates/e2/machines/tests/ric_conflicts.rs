@@ -111,7 +111,11 @@ fn first_xapp_keeps_parameter_and_both_are_notified() {
     );
     assert_eq!((f.error_indications(first), f.error_indications(second)), (1, 0));
     assert_eq!(f.w.ric.counters().controls_in_conflict, 1);
-    assert_eq!(f.set(second, "slice 2", true), Ok(()), "a refused control must not hold any of its parameters");
+    assert_eq!(
+        f.set(second, "slice 2", true),
+        Ok(()),
+        "a refused control must not hold any of its parameters"
+    );
     f.w.pass(Duration::from_secs(10));
     assert_eq!(f.set(second, "slice 1", true), Ok(()), "the parameter must be free after the hold time");
 }
@@ -158,7 +162,11 @@ fn attacker_takes_no_parameter_from_other_xapp() {
         if name % 50 == 0 {
             f.error_indications(victim);
             f.w.pass(Duration::from_millis(20));
-            assert_eq!(f.set(victim, "slice 1,ue 7", true), Ok(()), "the victim must keep its parameters after the attacker's control of UE {name}");
+            assert_eq!(
+                f.set(victim, "slice 1,ue 7", true),
+                Ok(()),
+                "the victim must keep its parameters after the attacker's control of UE {name}"
+            );
         }
     }
     for what in ["slice *", "ue *", "slice 1", "ue 7,ue 8"] {

@@ -219,7 +219,11 @@ fn overload_uses_all_prbs_and_drops_packets() {
     for (period_us, steps) in [(1_000, 10_000), (100_000, 100)] {
         let cell = run(config.clone(), period_us, steps);
         let used: u64 = cell.ues().iter().map(|ue| ue.dl().prbs).sum();
-        assert!(used * 100 >= cell.prbs_offered() * 99, "overload must use all PRBs, but only {used} of {} are used", cell.prbs_offered());
+        assert!(
+            used * 100 >= cell.prbs_offered() * 99,
+            "overload must use all PRBs, but only {used} of {} are used",
+            cell.prbs_offered()
+        );
         let dropped = cell.ues().iter().filter(|ue| ue.dl().rlc_dropped_sdus > 0).count();
         assert!(dropped > 30, "{dropped}");
         assert!(cell.ues().iter().all(|ue| ue.dl().rlc_sdus_out > 0), "every UE must get some throughput");

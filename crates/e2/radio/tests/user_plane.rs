@@ -86,7 +86,10 @@ fn blocks_arrive_after_at_most_one_retransmission_at_ten_percent_loss() {
     let report = cell.report(rnti).unwrap();
     let share = report.dl.harq[1] as f64 / report.dl.harq[0] as f64;
     assert!((0.09..0.11).contains(&share), "{share}");
-    assert_eq!(report.dl.harq[2], 0, "a second retransmission must not be needed, because combining adds 3 dB");
+    assert_eq!(
+        report.dl.harq[2], 0,
+        "a second retransmission must not be needed, because combining adds 3 dB"
+    );
     let flow = cell.flows(rnti).unwrap()[0].clone();
     assert_eq!(flow.dropped, 0);
     assert!(flow.sent.0 - flow.delivered.0 < 20, "{flow:?}");
@@ -133,7 +136,10 @@ fn rlc_buffer_stays_below_its_limits_and_counts_drops() {
             cell.advance(ms * 1000);
             highest = highest.max(cell.report(rnti).unwrap().dl.queue_bytes);
         }
-        assert!(highest <= most && highest > most / 2, "up to {highest} bytes waited, with a limit of {most}: {rlc_down:?}");
+        assert!(
+            highest <= most && highest > most / 2,
+            "up to {highest} bytes waited, with a limit of {most}: {rlc_down:?}"
+        );
         let flow = &cell.flows(rnti).unwrap()[0];
         let in_rlc = flow.sent.0 - flow.delivered.0 - flow.dropped;
         assert!(flow.dropped > 2_000 && in_rlc < 40, "{flow:?}");
@@ -159,7 +165,10 @@ fn idle_uplink_waits_for_scheduling_request() {
         }
         means.push(sum / 20);
     }
-    assert!(means[1] > means[0] + 3_000, "mean round trips in us with 1 ms and with 20 ms between scheduling requests: {means:?}");
+    assert!(
+        means[1] > means[0] + 3_000,
+        "mean round trips in us with 1 ms and with 20 ms between scheduling requests: {means:?}"
+    );
 }
 
 #[test]
@@ -224,7 +233,10 @@ fn unused_prbs_are_shared_only_if_enabled() {
             cell.advance(5 * SECOND);
             let offered = cell.prbs_offered(Direction::Down) as f64;
             let share = cell.report(rnti).unwrap().dl.prbs as f64 / offered;
-            assert!((share - expected).abs() < 0.01, "{algorithm:?}, sharing {sharing}: the UE gets a share of {share}");
+            assert!(
+                (share - expected).abs() < 0.01,
+                "{algorithm:?}, sharing {sharing}: the UE gets a share of {share}"
+            );
             let wasted: u64 = cell.slice_stats(Direction::Down).1.iter().map(|slice| slice.wasted_prbs).sum();
             let due = 1.0 - expected;
             assert!(
@@ -430,7 +442,11 @@ fn handover_moves_flows_and_waiting_data() {
         (0, flows[1].sent.0),
         "acknowledged mode must forward all data"
     );
-    assert!(flows[0].delivered.1 > 8_000_000, "TCP must continue after the handovers: {:?}", flows[0].delivered);
+    assert!(
+        flows[0].delivered.1 > 8_000_000,
+        "TCP must continue after the handovers: {:?}",
+        flows[0].delivered
+    );
     let kinds: Vec<RrcKind> = cells[0].take_events().map(|event| event.kind).collect();
     assert_eq!(kinds[..3], [RrcKind::Attach, RrcKind::HandoverOut, RrcKind::HandoverIn]);
     assert!(cells[1].take_events().all(|event| event.snssai == snssai && event.ue == 9));
@@ -462,7 +478,12 @@ fn shapers_limit_rate_and_codel_limits_delay() {
     let (bloated_kbps, bloated) = run(std::slice::from_ref(&pacer), greedy());
     let (kbps, kept) = run(&[pacer, TcCommand::ModifyQueue { id: 0, kind: codel }], greedy());
     let p50 = |flow: &FlowStats| flow.tc_sojourn.as_ref().unwrap().quantile_us(0.5).unwrap();
-    assert!(p50(&bloated) > 10 * p50(&kept), "the median delay is {} us without and {} us with CoDel", p50(&bloated), p50(&kept));
+    assert!(
+        p50(&bloated) > 10 * p50(&kept),
+        "the median delay is {} us without and {} us with CoDel",
+        p50(&bloated),
+        p50(&kept)
+    );
     assert!(kbps > 0.8 * bloated_kbps, "CoDel reduces the rate from {bloated_kbps} to {kbps} kbit/s");
 }
 
@@ -493,7 +514,10 @@ fn custom_stage_with_invalid_choices_does_not_break_the_cell() {
     cell.advance(2 * SECOND);
     let sent = |cell: &Cell| [delivered(cell, rnti, 0), delivered(cell, rnti, 1)];
     let [held, passed] = sent(&cell);
-    assert!(held == 0 && passed > 15_000, "queue 0 must send nothing: {held} and {passed} bytes were delivered");
+    assert!(
+        held == 0 && passed > 15_000,
+        "queue 0 must send nothing: {held} and {passed} bytes were delivered"
+    );
     assert!(cell.load_stage(rnti, StageRole::Scheduler, None));
     cell.advance(4 * SECOND);
     assert!(sent(&cell)[0] > 200_000);
@@ -558,7 +582,10 @@ fn on_off_flow_sends_at_mean_rate() {
         cell.advance(1000 * SECOND);
         let sent = cell.flows(rnti).unwrap()[0].sent.1 as f64;
         let due = f64::from(kbps) * 125.0 * 1000.0 * f64::from(on_ms) / f64::from(on_ms + off_ms);
-        assert!((sent / due - 1.0).abs() < if random { 0.08 } else { 0.001 }, "{traffic:?}: {sent} instead of {due} bytes were sent");
+        assert!(
+            (sent / due - 1.0).abs() < if random { 0.08 } else { 0.001 },
+            "{traffic:?}: {sent} instead of {due} bytes were sent"
+        );
     }
 }
 
@@ -598,12 +625,18 @@ fn fluid_throughput_matches_slot_model() {
     ] {
         for correlation in correlations {
             let off = fluid_against_slots(6, &traffic, *correlation, 5, 1000);
-            assert!(off.abs() < 2.0, "{traffic:?}, correlation {correlation}: the fluid model differs by {off:+.2} %");
+            assert!(
+                off.abs() < 2.0,
+                "{traffic:?}, correlation {correlation}: the fluid model differs by {off:+.2} %"
+            );
         }
     }
     // Cases: a single UE, many UEs, old reports, and a window so short that each slot has a decision.
     for (ues, cqi_slots, window_slots) in [(1, 5, 1000), (20, 5, 1000), (6, 10, 1000), (6, 5, 100)] {
         let off = fluid_against_slots(ues, &Traffic::FullBuffer, 0.97, cqi_slots, window_slots);
-        assert!(off.abs() < 2.0, "{ues} UEs, a CQI report per {cqi_slots} slots, window of {window_slots} slots: the fluid model differs by {off:+.2} %");
+        assert!(
+            off.abs() < 2.0,
+            "{ues} UEs, a CQI report per {cqi_slots} slots, window of {window_slots} slots: the fluid model differs by {off:+.2} %"
+        );
     }
 }

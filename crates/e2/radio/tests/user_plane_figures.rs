@@ -100,7 +100,10 @@ fn figure_13b_sharing_reuses_idle_slice() {
         assert!((busy[1] / (busy[0] + busy[1]) - 0.34).abs() < 0.01, "{busy:?}");
         assert!(idle[1] < 0.01 * busy[1], "the black UE must be idle: {idle:?}");
         let found = 100.0 * (idle[0] / busy[0] - 1.0);
-        assert!((found - gain).abs() <= 5.0, "the gray UE gains {found} %; figure 13b of FlexRIC reports {gain} %");
+        assert!(
+            (found - gain).abs() <= 5.0,
+            "the gray UE gains {found} %; figure 13b of FlexRIC reports {gain} %"
+        );
         let wasted: u64 = cell.slice_stats(Direction::Down).1.iter().map(|slice| slice.wasted_prbs).sum();
         let share = wasted as f64 / cell.prbs_offered(Direction::Down) as f64;
         assert!(
@@ -173,15 +176,27 @@ fn figure_11(seed: u64, greedy: bool, xapp: bool) -> Figure11 {
 fn figure_11_queue_filter_and_pacer_reduce_voice_delay() {
     for seed in [1, 2] {
         let alone = figure_11(seed, false, false);
-        assert!((12_000..=40_000).contains(&alone.voice_rtt_us), "without other traffic, the round trip of the call is {} us", alone.voice_rtt_us);
+        assert!(
+            (12_000..=40_000).contains(&alone.voice_rtt_us),
+            "without other traffic, the round trip of the call is {} us",
+            alone.voice_rtt_us
+        );
         let transparent = figure_11(seed, true, false);
         for sojourn in transparent.rlc_us {
-            assert!((200_000..=900_000).contains(&sojourn), "without queues and pacer, packets wait {sojourn} us in RLC");
+            assert!(
+                (200_000..=900_000).contains(&sojourn),
+                "without queues and pacer, packets wait {sojourn} us in RLC"
+            );
         }
         assert_eq!(transparent.tc_us, [0, 0]);
         let freed = figure_11(seed, true, true);
         let ratio = transparent.voice_rtt_us as f64 / freed.voice_rtt_us as f64;
-        assert!(ratio >= 4.0, "the round trip must shrink to a quarter: {} us before, {} us after the commands", transparent.voice_rtt_us, freed.voice_rtt_us);
+        assert!(
+            ratio >= 4.0,
+            "the round trip must shrink to a quarter: {} us before, {} us after the commands",
+            transparent.voice_rtt_us,
+            freed.voice_rtt_us
+        );
         assert!(freed.prbs_used >= 0.95, "a share of {} of the PRBs is used", freed.prbs_used);
         assert!(
             freed.greedy_mbps >= 0.95 * transparent.greedy_mbps,
@@ -189,8 +204,16 @@ fn figure_11_queue_filter_and_pacer_reduce_voice_delay() {
             transparent.greedy_mbps,
             freed.greedy_mbps
         );
-        assert!(freed.rlc_us[0] <= 10_000 && freed.rlc_us[1] <= 10_000, "packets of the call and of TCP wait {:?} us in RLC", freed.rlc_us);
-        assert!(freed.tc_us[0] <= 5_000 && freed.tc_us[1] >= 200_000, "packets of the call and of TCP wait {:?} us in queues", freed.tc_us);
+        assert!(
+            freed.rlc_us[0] <= 10_000 && freed.rlc_us[1] <= 10_000,
+            "packets of the call and of TCP wait {:?} us in RLC",
+            freed.rlc_us
+        );
+        assert!(
+            freed.tc_us[0] <= 5_000 && freed.tc_us[1] >= 200_000,
+            "packets of the call and of TCP wait {:?} us in queues",
+            freed.tc_us
+        );
         assert_eq!((freed.voice_lost, transparent.voice_lost), (0, 0));
     }
 }

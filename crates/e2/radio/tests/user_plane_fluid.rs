@@ -88,7 +88,10 @@ fn fluid_statistics_match_slot_model() {
             let exact = sum(slots.reports().collect(), of);
             let coarse = sum(fluid.reports().collect(), of);
             let off = coarse / exact - 1.0;
-            assert!(off.abs() < within, "{name}, {what}: {exact} in the slot model, {coarse} in the fluid model");
+            assert!(
+                off.abs() < within,
+                "{name}, {what}: {exact} in the slot model, {coarse} in the fluid model"
+            );
         }
         let share = |all: Vec<UeReport>| {
             let again = sum(all.clone(), |link| link.harq[1]);
@@ -97,6 +100,9 @@ fn fluid_statistics_match_slot_model() {
         };
         let exact = share(slots.reports().collect());
         let coarse = share(fluid.reports().collect());
-        assert!((exact - coarse).abs() < 0.03, "{name}: share of retransmitted blocks: {exact} in the slot model, {coarse} in the fluid model");
+        assert!(
+            (exact - coarse).abs() < 0.03,
+            "{name}: share of retransmitted blocks: {exact} in the slot model, {coarse} in the fluid model"
+        );
     }
 }

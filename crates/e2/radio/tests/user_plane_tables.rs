@@ -137,7 +137,11 @@ fn lte_block_sizes_match_standard() {
     }
     let wide = [16_416, 17_568, 18_336, 19_848, 20_616, 21_384, 24_496];
     assert_eq!([27, 28, 29, 30, 31, 32, 33].map(|i_tbs| lte_tbs(i_tbs, 25)), wide, "256QAM");
-    assert_eq!(lte_tbs(6, 1), 328, "TS 36.213 has 328 bits at I_TBS 6 and one PRB, the only place where the table is not monotone");
+    assert_eq!(
+        lte_tbs(6, 1),
+        328,
+        "TS 36.213 has 328 bits at I_TBS 6 and one PRB, the only place where the table is not monotone"
+    );
 }
 
 #[test]

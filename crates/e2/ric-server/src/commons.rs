@@ -249,7 +249,10 @@ fn revision(query: Option<&str>) -> Result<Option<u64>, Response> {
 
 fn bounded(text: String) -> Result<Bytes, Response> {
     if text.len() > VALUE_BYTES_MAX {
-        return Err(failed(413, format!("the value has {} bytes; at most {VALUE_BYTES_MAX} are allowed", text.len())));
+        return Err(failed(
+            413,
+            format!("the value has {} bytes; at most {VALUE_BYTES_MAX} are allowed", text.len()),
+        ));
     }
     Ok(text.into())
 }

@@ -86,7 +86,9 @@ pub fn threads(reports: &[ranlab_sdk::ThreadReport]) -> String {
             "counter",
             |it| it.passed,
         ),
-        ("crossings_total", "Batches that the thread passed to the main thread.", "counter", |it| it.crossings),
+        ("crossings_total", "Batches that the thread passed to the main thread.", "counter", |it| {
+            it.crossings
+        }),
         (
             "rests_total",
             "Times that reading from a base station was delayed by a millisecond because the xApps did not read.",
@@ -150,9 +152,12 @@ pub fn hosted(xapps: &[ranlab_ric::hosting::Status]) -> String {
         ),
         ("starts_total", "Process starts of the xApp.", "counter", |it| it.starts),
         ("ends_total", "Unexpected process exits of the xApp.", "counter", |it| it.ends),
-        ("kills_total", "Times that the xApp was killed because it did not end after SIGTERM.", "counter", |it| {
-            it.kills
-        }),
+        (
+            "kills_total",
+            "Times that the xApp was killed because it did not end after SIGTERM.",
+            "counter",
+            |it| it.kills,
+        ),
         ("given_up_total", "Times that restarts of the xApp were given up.", "counter", |it| it.given_up),
     ];
     for (name, help, kind, of) in all.into_iter().filter(|_| !xapps.is_empty()) {
@@ -166,7 +171,11 @@ fn states(out: &mut Text, snapshot: &RicSnapshot) {
     let connected = snapshot.nodes.iter().filter(|node| node.info.connected).count();
     let complete = snapshot.rans.iter().filter(|ran| ran.complete).count();
     for (name, help, value) in [
-        ("ranlab_nodes", "E2 nodes known: connected, or still stored after a disconnect.", snapshot.nodes.len()),
+        (
+            "ranlab_nodes",
+            "E2 nodes known: connected, or still stored after a disconnect.",
+            snapshot.nodes.len(),
+        ),
         ("ranlab_nodes_connected", "E2 nodes connected.", connected),
         ("ranlab_base_stations_complete", "Base stations whose E2 nodes are all connected.", complete),
         ("ranlab_xapps", "xApps set up.", snapshot.xapps.len()),

@@ -298,7 +298,9 @@ impl Place {
                 return Ok(());
             }
         }
-        Err(away("the key was not deleted, because other clients change it repeatedly or the servers do not remove it"))
+        Err(away(
+            "the key was not deleted, because other clients change it repeatedly or the servers do not remove it",
+        ))
     }
 }
 

@@ -25,7 +25,11 @@ fn stored_openapi_documents_match_the_routes() {
             std::fs::write(&file, text).unwrap();
         } else {
             let stored = std::fs::read_to_string(&file).unwrap_or_default();
-            assert!(stored == text, "{} is out of date; run the test with RANLAB_WRITE_OPENAPI=1 to write it", file.display());
+            assert!(
+                stored == text,
+                "{} is out of date; run the test with RANLAB_WRITE_OPENAPI=1 to write it",
+                file.display()
+            );
         }
     }
 }
@@ -48,13 +52,19 @@ fn openapi_details_belong_to_existing_operations() {
         let details: serde_json::Value = serde_json::from_str(document.details).unwrap();
         let whole = openapi(&[document, own::EVENTS]).to_string();
         for id in details["operations"].as_object().into_iter().flat_map(|all| all.keys()) {
-            assert!(whole.contains(&format!("\"operationId\":\"{id}\"")), "the details describe {id}, which is not an operation");
+            assert!(
+                whole.contains(&format!("\"operationId\":\"{id}\"")),
+                "the details describe {id}, which is not an operation"
+            );
         }
         for name in details["parameters"].as_object().into_iter().flat_map(|all| all.keys()) {
             let is_used = |route: &ranlab_machine::routes::Route| {
                 route.parameters().any(|own| own == name) || route.query.contains(&name.as_str())
             };
-            assert!(document.routes.iter().any(is_used), "the details describe {name}, which is not a parameter");
+            assert!(
+                document.routes.iter().any(is_used),
+                "the details describe {name}, which is not a parameter"
+            );
         }
         let described = openapi(&[document, own::DOCUMENT]);
         for reference in whole.split("\"$ref\":\"#/components/").skip(1) {

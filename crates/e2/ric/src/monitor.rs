@@ -387,11 +387,18 @@ mod tests {
     fn events_of_a_node_do_not_examine_other_nodes() {
         for nodes in [1, 10, 2_000] {
             let (mut monitor, _, mut out) = monitor(nodes);
-            assert_eq!(monitor.watch.nodes_looked_at, u64::from(nodes), "each new node must be examined exactly once");
+            assert_eq!(
+                monitor.watch.nodes_looked_at,
+                u64::from(nodes),
+                "each new node must be examined exactly once"
+            );
             monitor.watch.nodes_looked_at = 0;
             monitor.handle(Time::ZERO, IAppInput::NodeChanged(&node(0, false)), &mut out);
             monitor.handle(Time::ZERO, IAppInput::NodeChanged(&node(0, true)), &mut out);
-            assert_eq!(monitor.watch.nodes_looked_at, 2, "only the node that changes may be examined, of {nodes} nodes");
+            assert_eq!(
+                monitor.watch.nodes_looked_at, 2,
+                "only the node that changes may be examined, of {nodes} nodes"
+            );
             let subscription = *monitor.watch.subscriptions.keys().next().unwrap();
             let cause = Cause::RicRequest(CauseRicRequest::ControlTimerExpired);
             let ended = IAppInput::SubscriptionEnded { subscription, cause };

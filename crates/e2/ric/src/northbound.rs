@@ -233,7 +233,10 @@ impl<W> PendingCommands<W> {
         let ended = match outcome {
             Outcome::Done(_) => Ok(()),
             Outcome::Failed { outcome: Some(words), cause } => Err(Refusal::decode_as(Encoding::Per, words)
-                .map_or_else(|_| Fault::new(502, format!("the base station refused the command: {cause}")), refused)),
+                .map_or_else(
+                    |_| Fault::new(502, format!("the base station refused the command: {cause}")),
+                    refused,
+                )),
             Outcome::Failed { cause, .. } => {
                 let late = Cause::RicRequest(CauseRicRequest::ControlTimerExpired);
                 let status = if *cause == late { 504 } else { 502 };

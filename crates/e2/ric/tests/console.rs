@@ -294,7 +294,11 @@ fn effect_compares_before_and_after_a_control() {
         "the control must not be sent before the first periods are measured"
     );
     lab.pass(Duration::from_millis(300));
-    assert_eq!(lab.stations[0].cell.state().set.slices.len(), 2, "the control must be sent after the first periods");
+    assert_eq!(
+        lab.stations[0].cell.state().set.slices.len(),
+        2,
+        "the control must be sent after the first periods"
+    );
     lab.pass(Duration::from_millis(600));
     let (status, reply) = lab.ended();
     assert_eq!(
@@ -390,7 +394,9 @@ fn rmr_control_response_has_the_clients_request_id() {
     let answer = |body| decode(&body, Version::V2_03).unwrap().message;
     let slices = slice::DEFAULT_FUNCTION_ID;
     let (status, body) = ask("gnb_505_001_00000005", slices, 2);
-    let E2ap::RicControlAcknowledge(done) = answer(body) else { panic!("expected a control acknowledgement") };
+    let E2ap::RicControlAcknowledge(done) = answer(body) else {
+        panic!("expected a control acknowledgement")
+    };
     assert_eq!((status, done.request_id), (200, RicRequestId { requestor: 7, instance: 0 }));
     for (function, slice, outcome) in [(slices, 9, true), (4_000, 1, false)] {
         let (status, body) = ask("gnb_505_001_00000005", function, slice);

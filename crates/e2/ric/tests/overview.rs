@@ -146,7 +146,11 @@ fn lease_ends_subscription_unless_renewed() {
     assert!((lease_s(&mut lab, &short) - 10.0).abs() < 0.1);
     lab.pass(4 * SECOND);
     let left: Vec<Json> = lab.get("subscriptions")["subscriptions"].as_array().unwrap().clone();
-    assert_eq!(left.iter().map(|one| &one["id"]).collect::<Vec<_>>(), [&short], "only subscription {long} must have ended");
+    assert_eq!(
+        left.iter().map(|one| &one["id"]).collect::<Vec<_>>(),
+        [&short],
+        "only subscription {long} must have ended"
+    );
     lab.pass(7 * SECOND);
     assert_eq!(lab.get("subscriptions"), json!({ "subscriptions": [] }));
     for (body, words) in [

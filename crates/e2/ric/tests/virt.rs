@@ -101,7 +101,11 @@ fn controls_are_scaled_and_confirmed_by_the_base_station() {
     let SliceParameters::Rate(rate) = state.set.slice(9).unwrap().parameters.clone() else {
         panic!("slice 9 must be a rate slice")
     };
-    assert_eq!((rate.reserved_kbps, rate.reference_kbps), (5_000, 100_000), "the reference rate must be divided by A's share (FlexRIC, CoNEXT 2021, appendix B)");
+    assert_eq!(
+        (rate.reserved_kbps, rate.reference_kbps),
+        (5_000, 100_000),
+        "the reference rate must be divided by A's share (FlexRIC, CoNEXT 2021, appendix B)"
+    );
     assert_eq!(state.slices, [(1, 9), (2, 12)].into());
     // B may use the same slice ids.
     assert_eq!(lab.ask_at((2, 0), Put, &slices, two).0, 200);
@@ -231,7 +235,11 @@ fn cu_with_two_dus_is_shown_as_two_base_stations() {
     let second = "gnb 505.01 81".to_owned();
     assert_eq!(ues(&mut lab, 1), [(first.clone(), vec![1]), (second.clone(), vec![])]);
     assert_eq!(ues(&mut lab, 2), [(first.clone(), vec![]), (second.clone(), vec![2])]);
-    assert_eq!(lab.stations[cu + 1].cell.state().slices, [(1, 1)].into(), "UE 1 must be in the slice with A's whole share");
+    assert_eq!(
+        lab.stations[cu + 1].cell.state().slices,
+        [(1, 1)].into(),
+        "UE 1 must be in the slice with A's whole share"
+    );
     let mut hand_over = |operator, ue: u16, cell: u16| {
         let path = format!("nodes/gnb%20505.01%2080/ues/{ue}/cell");
         let (status, body) = lab.ask_at((operator, 0), Put, &path, &json!({ "cell_id": cell }).to_string());

@@ -367,13 +367,20 @@ impl Operators {
         for (n, share) in self.shares.iter().enumerate() {
             let own = reserved(state.set.slices.iter().filter(|slice| (self.whose)(slice.id) == Some(n)));
             // Rounding costs at most one part per million per slice, and never adds any.
-            assert!(own <= share + 16e-6, "{what}: operator T{n} has reserved {own}, more than its share {share}");
+            assert!(
+                own <= share + 16e-6,
+                "{what}: operator T{n} has reserved {own}, more than its share {share}"
+            );
         }
         let ids: BTreeSet<_> = state.set.slices.iter().map(|slice| slice.id).collect();
         assert_eq!(ids.len(), state.set.slices.len(), "{what}");
         let owner = |rnti: u16| self.owner.get(usize::from(rnti) - 1).copied();
         for (rnti, slice) in &state.slices {
-            assert_eq!((self.whose)(*slice), owner(*rnti), "{what}: UE {rnti} is in slice {slice} of another operator");
+            assert_eq!(
+                (self.whose)(*slice),
+                owner(*rnti),
+                "{what}: UE {rnti} is in slice {slice} of another operator"
+            );
         }
         let allocations = std::mem::take(&mut state.allocations);
         for allocation in &allocations {

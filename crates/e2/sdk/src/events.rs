@@ -244,7 +244,11 @@ mod tests {
         (0..HIGH_WATER as u32).for_each(|n| inbox.push(2 * n));
         assert_eq!(inbox.reading(), ReadInterest::Pauses);
         (0..2 * OTHERS_MAX as u32).for_each(|n| inbox.push(2 * n + 1));
-        assert_eq!(inbox.lagged(), OTHERS_MAX as u64, "only events other than indications may be dropped, beyond their limit");
+        assert_eq!(
+            inbox.lagged(),
+            OTHERS_MAX as u64,
+            "only events other than indications may be dropped, beyond their limit"
+        );
         let kept: Vec<u32> = std::iter::from_fn(|| inbox.take()).collect();
         assert!(kept[..HIGH_WATER].iter().copied().eq((0..HIGH_WATER as u32).map(|n| 2 * n)));
         assert_eq!((kept.len(), kept[HIGH_WATER]), (HIGH_WATER + OTHERS_MAX, 2 * OTHERS_MAX as u32 + 1));

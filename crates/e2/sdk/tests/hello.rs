@@ -38,7 +38,11 @@ impl Example {
     fn lines_with(&mut self, texts: &[&str]) {
         let mut missing = texts.to_vec();
         while !missing.is_empty() {
-            let line = self.lines.next().unwrap_or_else(|| panic!("the programs must print a line with {missing:?}")).unwrap();
+            let line = self
+                .lines
+                .next()
+                .unwrap_or_else(|| panic!("the programs must print a line with {missing:?}"))
+                .unwrap();
             missing.retain(|text| !line.contains(text));
         }
     }

@@ -54,8 +54,9 @@ impl World {
         for (&(party, key), &(_, dropped, gaps)) in &self.losses().agents {
             if gaps > dropped {
                 let name = &self.hosts[party].name;
-                let what =
-                    format!("the reports of {name} to controller {key} have {gaps} gaps, but it dropped {dropped}");
+                let what = format!(
+                    "the reports of {name} to controller {key} have {gaps} gaps, but it dropped {dropped}"
+                );
                 return Err(self.violation(what));
             }
         }
@@ -65,12 +66,18 @@ impl World {
     fn check_ric(&self, ric: &RicSnapshot, outbox_bytes: usize) -> Result<(), String> {
         for c in &ric.connections {
             if c.queued_bytes > outbox_bytes {
-                return Err(format!("{} bytes are queued for {}, above the limit of {outbox_bytes}", c.queued_bytes, c.peer));
+                return Err(format!(
+                    "{} bytes are queued for {}, above the limit of {outbox_bytes}",
+                    c.queued_bytes, c.peer
+                ));
             }
             let dropped = c.outbox.dropped_full + c.outbox.dropped_old;
             let gaps = self.ledger.ric_gaps.get(&c.id.0).copied().unwrap_or(0);
             if gaps > dropped {
-                return Err(format!("the reports to {} have {gaps} gaps, but its RIC dropped {dropped} reports", c.peer));
+                return Err(format!(
+                    "the reports to {} have {gaps} gaps, but its RIC dropped {dropped} reports",
+                    c.peer
+                ));
             }
         }
         let by_id: BTreeMap<_, _> = ric.xapps.iter().map(|x| (x.info.id, &x.info)).collect();
@@ -95,7 +102,10 @@ impl World {
                     tenants.insert(Tenant::default());
                 }
                 if tenants.len() > 1 {
-                    return Err(format!("different tenants share a subscription at {}: {tenants:?}", node.info.id));
+                    return Err(format!(
+                        "different tenants share a subscription at {}: {tenants:?}",
+                        node.info.id
+                    ));
                 }
             }
         }
@@ -159,7 +169,9 @@ impl World {
         let clients = self.hosts.iter().filter(|h| client_of(h, name)).count();
         if (table.connections.len(), table.xapps.len()) != (agents + clients, clients) {
             let has = (table.connections.len(), table.xapps.len());
-            return Err(format!("the RIC has {has:?} (connections, xApps), but there are {agents} agents and {clients} xApps"));
+            return Err(format!(
+                "the RIC has {has:?} (connections, xApps), but there are {agents} agents and {clients} xApps"
+            ));
         }
         for xapp in &table.xapps {
             let of = |p: &usize| *self.hosts[*p].name == *xapp.info.peer;
@@ -259,8 +271,9 @@ impl World {
                 let missing: Vec<_> = expected.difference(&got).collect();
                 let odd: Vec<_> = got.difference(&expected).collect();
                 let name = &self.hosts[party].name;
-                let what =
-                    format!("{name} lacks the reports (node, tag) {missing:?} and gets the unrequested ones {odd:?}");
+                let what = format!(
+                    "{name} lacks the reports (node, tag) {missing:?} and gets the unrequested ones {odd:?}"
+                );
                 return Err(self.violation(what));
             }
         }
@@ -315,7 +328,10 @@ impl World {
         for (key, b) in &before.agents {
             let a = after.agents.get(key).filter(|a| a.0 == b.0);
             if a.is_none_or(|a| a.1 - b.1 != a.2 - b.2) {
-                let what = format!("drops and gaps of {} differ (life, dropped, gaps): {b:?} became {a:?}", self.hosts[key.0].name);
+                let what = format!(
+                    "drops and gaps of {} differ (life, dropped, gaps): {b:?} became {a:?}",
+                    self.hosts[key.0].name
+                );
                 return Err(self.violation(what));
             }
         }

@@ -81,7 +81,9 @@ impl Impostor {
             )) => self.refused += 1,
             Ok(e42::Message::SetupFailure(_)) => {}
             Ok(other) => self.successes.push(format!("the impostor got the message {}", other.name())),
-            Err(rejection) => self.successes.push(format!("the impostor got an undecodable message: {rejection}")),
+            Err(rejection) => {
+                self.successes.push(format!("the impostor got an undecodable message: {rejection}"))
+            }
         }
     }
 

@@ -54,7 +54,8 @@ impl World {
         node: &GlobalE2NodeId,
         indication: &IndicationView,
     ) -> Result<(), String> {
-        let unreadable = |message: &Bytes| format!("{handle:?} got {} bytes that are not a report", message.len());
+        let unreadable =
+            |message: &Bytes| format!("{handle:?} got {} bytes that are not a report", message.len());
         let beat = TracerReport::read(&indication.message).ok_or_else(|| unreadable(&indication.message))?;
         if indication.function != beat.function || indication.sn != Some(beat.count as u16) {
             return Err(format!(

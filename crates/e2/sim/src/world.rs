@@ -216,7 +216,8 @@ impl World {
         host.wakes = if host.last_wake == now { host.wakes + 1 } else { 0 };
         host.last_wake = now;
         if host.wakes > WAKES_PER_MOMENT_MAX {
-            let what = format!("{} requests more than {WAKES_PER_MOMENT_MAX} wake-ups at the same time", host.name);
+            let what =
+                format!("{} requests more than {WAKES_PER_MOMENT_MAX} wake-ups at the same time", host.name);
             return self.ledger.break_rule(what);
         }
         self.run_machine(party, |machine, now| machine.wake(now));
@@ -360,7 +361,10 @@ impl World {
                         let from = &w.hosts[sender.party].name;
                         let to = &w.hosts[receiver.party].name;
                         let code = &pdu[..2.min(pdu.len())];
-                        format!("{from} -> {to} on connection {number}: {} bytes, code {code:02x?}", pdu.len())
+                        format!(
+                            "{from} -> {to} on connection {number}: {} bytes, code {code:02x?}",
+                            pdu.len()
+                        )
                     });
                 }
                 if matches!(&self.hosts[sender.party].kind, Kind::Agent(agent) if agent.judged) {

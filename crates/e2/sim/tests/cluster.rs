@@ -21,7 +21,12 @@ fn run_all(trial: &ClusterTrial, seeds: u64) -> Vec<Result<ClusterOutcome, Viola
 fn thousand_faults_leave_one_owner_per_node() {
     let results = run_all(&ClusterTrial::default(), SEEDS);
     let broken: Vec<_> = results.iter().filter_map(|it| it.as_ref().err()).map(ToString::to_string).collect();
-    assert!(broken.is_empty(), "{} of {SEEDS} worlds violate an invariant:\n{}", broken.len(), broken.join("\n"));
+    assert!(
+        broken.is_empty(),
+        "{} of {SEEDS} worlds violate an invariant:\n{}",
+        broken.len(),
+        broken.join("\n")
+    );
     let sum = |what: fn(&ClusterOutcome) -> u64| results.iter().flatten().map(what).sum::<u64>();
     let faults = sum(|it| it.faults as u64);
     let acknowledged = sum(|it| it.acknowledged);

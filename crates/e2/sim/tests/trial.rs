@@ -16,7 +16,12 @@ fn five_hundred_random_worlds_keep_the_invariants() {
     });
     let broken: Vec<String> =
         results.iter().filter_map(|r| r.as_ref().err()).map(ToString::to_string).collect();
-    assert!(broken.is_empty(), "{} of {SEEDS} seeds violate an invariant:\n{}", broken.len(), broken.join("\n"));
+    assert!(
+        broken.is_empty(),
+        "{} of {SEEDS} seeds violate an invariant:\n{}",
+        broken.len(),
+        broken.join("\n")
+    );
     let sum = |what: fn(&Outcome) -> u64| results.iter().flatten().map(what).sum::<u64>();
     println!("{} PDUs, {} indications", sum(|o| o.delivered), sum(|o| o.indications));
     assert!(

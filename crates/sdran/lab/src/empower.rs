@@ -102,7 +102,8 @@ impl Served {
     fn register(&mut self, _: &Parameters, body: &str) -> Result<Progress, HttpProblem> {
         let body: Option<Value> = serde_json::from_str(body).ok();
         let mac = body.and_then(|body| body.get("addr")?.as_str()?.parse::<Mac>().ok());
-        let mac = mac.ok_or_else(|| HttpProblem::new(404, "invalid body; expected {\"addr\": a MAC address}"))?;
+        let mac =
+            mac.ok_or_else(|| HttpProblem::new(404, "invalid body; expected {\"addr\": a MAC address}"))?;
         self.0.register(mac);
         Ok(Progress::Done(json!({ "registered": mac.to_string() })))
     }

@@ -45,8 +45,9 @@ pub struct Share(pub RibShare);
 impl FromStr for Share {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong =
-            || format!("\"{text}\" is not a share; expected adaptive or 0.001 to 0.999 (0.2 is FlexRAN's share)");
+        let wrong = || {
+            format!("\"{text}\" is not a share; expected adaptive or 0.001 to 0.999 (0.2 is FlexRAN's share)")
+        };
         if text == "adaptive" {
             return Ok(Self(RibShare::Adaptive));
         }
@@ -113,7 +114,11 @@ mod tests {
         );
         reads::<Same, Period>(
             &["honour", "1ms", "2s"],
-            &[("999us", "period must be at least 1ms"), ("0s", "period must be at least 1ms"), ("often", "or honour")],
+            &[
+                ("999us", "period must be at least 1ms"),
+                ("0s", "period must be at least 1ms"),
+                ("often", "or honour"),
+            ],
         );
         reads::<SdranNames, QueueKind>(&["leaky", "bounded"], &[("endless", "bounded")]);
         reads::<SdranNames, ThreadUse>(&["per-run", "inline"], &[("two", "inline")]);

@@ -345,7 +345,11 @@ fn applications_configure_every_new_base_station() {
     let settings = || FlexranControllerSettings { standing: standing.clone(), ..Default::default() };
     let radios = [full(Carrier::lte(25), 4), full(Carrier::lte(25), 4)];
     let mut world = World::under(settings(), Duration::from_micros(500), &radios);
-    assert_eq!(world.controller.scheduled().1, 2, "the controller must schedule every base station when it connects");
+    assert_eq!(
+        world.controller.scheduled().1,
+        2,
+        "the controller must schedule every base station when it connects"
+    );
     // Each of the four UEs has 6 or 7 resource blocks. UEs of the second slice, which have 7, get half of their allocation.
     let meter = world.measure(0);
     assert!((0.75..0.85).contains(&meter.prb_use), "{}", meter.prb_use);

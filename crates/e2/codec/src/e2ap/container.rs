@@ -256,8 +256,11 @@ pub(crate) fn decode_single<S: Source, T>(
     }
     let value = r.open(value).map_err(|e| e.within(name))?;
     if criticality != standard {
-        let notes =
-            vec![format!("{name} has criticality {}; the standard requires {}", criticality.name(), standard.name())];
+        let notes = vec![format!(
+            "{name} has criticality {}; the standard requires {}",
+            criticality.name(),
+            standard.name()
+        )];
         r.deviation(Deviation { container, ies: vec![ReceivedIe { id, criticality, unknown: None }], notes });
     }
     Ok(value)

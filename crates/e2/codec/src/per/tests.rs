@@ -302,7 +302,10 @@ fn encoding_fails_or_keeps_each_element_in_every_version() {
             }
         }
     }
-    assert!(kept > 1_000 && refused > 1_000, "the test must see both outcomes: {kept} kept, {refused} refused");
+    assert!(
+        kept > 1_000 && refused > 1_000,
+        "the test must see both outcomes: {kept} kept, {refused} refused"
+    );
 }
 
 proptest! {

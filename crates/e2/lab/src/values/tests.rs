@@ -260,7 +260,10 @@ fn stale_values_and_lost_reports_are_marked() {
     let mut values = values.with_period(Duration::from_millis(100));
     let second = |seconds: i64| EPOCH_US + seconds * 1_000_000;
     screen.set_now(second(3));
-    assert!(!screen.lines(&values)[0].contains('('), "a value of exactly three seconds must not be marked as stale");
+    assert!(
+        !screen.lines(&values)[0].contains('('),
+        "a value of exactly three seconds must not be marked as stale"
+    );
     screen.set_now(second(5));
     values.take_losses(|_| Some(12));
     let line = screen.lines(&values).remove(0);

@@ -138,7 +138,9 @@ async fn start(
             return Err(trouble.into());
         }
         if waiting.replace(Some(trouble.clone().into())).is_none() {
-            eprintln!("ranlab: {trouble}; trying again until the controller is reached (--wait 0s tries only once)");
+            eprintln!(
+                "ranlab: {trouble}; trying again until the controller is reached (--wait 0s tries only once)"
+            );
         }
         tokio::time::sleep(TRY_AGAIN).await;
         // The base stations are created again, because the counters of the failed attempt must not count.

@@ -81,7 +81,9 @@ fn ends_as_rows(encoding: Option<Encoding>) {
         let until = tokio::time::Instant::now() + PATIENCE;
         while received.len() < expected {
             let event = tokio::time::timeout_at(until, xapp.next()).await;
-            let event = event.unwrap_or_else(|_| panic!("timed out before all models had reported; received only {received:?}"));
+            let event = event.unwrap_or_else(|_| {
+                panic!("timed out before all models had reported; received only {received:?}")
+            });
             let Some(report) = values.take(&xapp, &event) else { continue };
             let table = report.table().unwrap();
             let ues = received.entry((report.node.to_string(), report.model.name().to_owned())).or_default();

@@ -56,7 +56,11 @@ fn counters_add_up_and_delays_are_averaged() {
     assert_eq!(report(&mut effect, 50.0, 100), Next::Report);
     assert_eq!(report(&mut effect, 10.0, 200), Next::Report);
     assert_eq!(report(&mut effect, 20.0, 400), Next::Command);
-    assert_eq!(report(&mut effect, 90.0, 10_000), Next::Report, "a report during the control's execution must not count");
+    assert_eq!(
+        report(&mut effect, 90.0, 10_000),
+        Next::Report,
+        "a report during the control's execution must not count"
+    );
     effect.commanded();
     // An increase while the control is executed counts neither before nor after the control.
     assert_eq!(report(&mut effect, 30.0, 10_000), Next::Report);

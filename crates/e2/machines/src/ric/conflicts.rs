@@ -293,7 +293,9 @@ mod tests {
                         assert!(taken.is_empty(), "seed {seed}");
                         model.insert((gnb, name), (x, priority, now + HOLD));
                     }
-                    (None, Err(held)) => panic!("seed {seed}: a claim of a free parameter is refused: {held:?}"),
+                    (None, Err(held)) => {
+                        panic!("seed {seed}: a claim of a free parameter is refused: {held:?}")
+                    }
                 }
             }
             let by_owner: usize = c.by_owner.values().map(BTreeMap::len).sum();
@@ -310,7 +312,10 @@ mod tests {
         }
         assert_eq!(w.0.len(), HELD_PER_XAPP + 1);
         assert!(w.set(1, 2, 1, "ue victim").is_err());
-        assert!(w.set(1, 1, 1, "ue 5").is_ok(), "the oldest parameter of the greedy xApp must have been released");
+        assert!(
+            w.set(1, 1, 1, "ue 5").is_ok(),
+            "the oldest parameter of the greedy xApp must have been released"
+        );
     }
 
     #[test]

@@ -393,7 +393,8 @@ impl Ric {
     fn connected(&mut self, now: Time, conn: ConnId, side: ListenerProtocol, peer: &str) {
         if !self.links.open(now, conn, side, peer, &self.config) {
             self.counters.connections_refused += 1;
-            let what = "the connection is closed, because the maximum number of connections is reached".to_owned();
+            let what =
+                "the connection is closed, because the maximum number of connections is reached".to_owned();
             return self.links.event(RicEvent::Fault { conn, peer: peer.into(), what });
         }
         self.timers.set(now + self.config.timers.handshake, Timer::Handshake(conn));

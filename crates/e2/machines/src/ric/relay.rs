@@ -152,7 +152,10 @@ impl Ric {
         let Some(cluster) = &mut self.cluster else { return };
         let Some(dial) = cluster.relays.all.remove(name).and_then(|relay| relay.dial) else { return };
         cluster.relays.dials.remove(&dial);
-        self.links.output(RicOutput::Close { conn: dial, reason: format!("RIC {name} has ended or has another address") });
+        self.links.output(RicOutput::Close {
+            conn: dial,
+            reason: format!("RIC {name} has ended or has another address"),
+        });
     }
 
     fn end_proxies(&mut self, now: Time, name: &str) {
@@ -296,7 +299,9 @@ impl Ric {
                 self.end_proxy(now, name, &node, "the node has changed");
                 self.relay_listed(now, node);
             }
-            XappEvent::NodeRemoved { node } => self.end_proxy(now, name, &node, "its RIC no longer lists the node"),
+            XappEvent::NodeRemoved { node } => {
+                self.end_proxy(now, name, &node, "its RIC no longer lists the node")
+            }
             XappEvent::Disconnected { .. } => self.end_proxies(now, name),
             XappEvent::Ready { .. } => self.relay_all(now, name),
             XappEvent::Subscribed { handle, node, not_admitted } => {

@@ -277,7 +277,11 @@ mod tests {
         assert_eq!(repeated(&[7, 7, 8]), (1, Some(0)));
         assert_eq!(repeated(&[65_534, 65_535, 0, 65_535, 1, 2]), (1, Some(0)));
         assert_eq!(repeated(&[5, 6, 9, 10, 6, 11]), (1, Some(2)));
-        assert_eq!(repeated(&[1, 2, 3, 0, 1, 2]), (0, Some(0)), "number 0 must count as a restart of the numbering, and no number as repeated");
+        assert_eq!(
+            repeated(&[1, 2, 3, 0, 1, 2]),
+            (0, Some(0)),
+            "number 0 must count as a restart of the numbering, and no number as repeated"
+        );
         let mut gaps = Gaps::default();
         gaps.see(None);
         assert_eq!(gaps.lost(), None);

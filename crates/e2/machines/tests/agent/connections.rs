@@ -446,7 +446,10 @@ fn connection_update_adds_and_removes_controllers() {
             modify: None,
         })
     };
-    assert!(bench.ask(C0, &update(Some(2), None)).is_empty(), "the agent must not respond before the added connection is set up");
+    assert!(
+        bench.ask(C0, &update(Some(2), None)).is_empty(),
+        "the agent must not respond before the added connection is set up"
+    );
     assert_eq!(bench.connects[1], (C1, "tcp://192.0.2.2:36421".to_owned()));
     bench.set_up(C1);
     let answers = bench.take(C0);

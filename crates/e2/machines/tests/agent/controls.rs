@@ -152,7 +152,11 @@ fn controller_allocates_to_visible_ues_in_own_slices() {
         assert_eq!(command(&mut bench, by, SLICE, &fine), None, "{by} {fine:?}");
     }
     let state = cell.state();
-    assert_eq!((&state.set, state.allocations.len()), (&before, 2), "refused commands must not change the configuration");
+    assert_eq!(
+        (&state.set, state.allocations.len()),
+        (&before, 2),
+        "refused commands must not change the configuration"
+    );
 }
 
 /// Unassigned UEs are in the first slice, so a controller that sees one UE must not create it.
@@ -293,7 +297,11 @@ impl RanFunction for Slow {
         control: ControlRequest<'_>,
     ) -> Result<ControlOutcome, Cause> {
         let ticket = ctx.answer_later().unwrap();
-        assert_eq!(ctx.answer_later(), Some(ticket), "a second call for the same control must return the same ticket");
+        assert_eq!(
+            ctx.answer_later(),
+            Some(ticket),
+            "a second call for the same control must return the same ticket"
+        );
         match &control.message[..] {
             b"no" => Err(Cause::RicRequest(CauseRicRequest::ControlMessageInvalid)),
             message => {
@@ -339,7 +347,11 @@ fn deferred_control_completes_or_is_dropped_on_disconnect() {
     let why = ranlab_e2::LinkLoss::ClosedByPeer;
     bench.input(AgentInput::Disconnected { controller: C0, why });
     bench.agent.wake_function(bench.now, function);
-    assert_eq!(waiting.lock().unwrap().len(), 1, "answering a control after the disconnect must report that its ticket is closed");
+    assert_eq!(
+        waiting.lock().unwrap().len(),
+        1,
+        "answering a control after the disconnect must report that its ticket is closed"
+    );
 }
 
 #[test]

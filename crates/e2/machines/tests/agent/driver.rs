@@ -75,7 +75,9 @@ impl AgentDriver {
     pub(crate) fn set_up(&mut self, id: ControllerId) {
         self.input(AgentInput::Connected { controller: id });
         let request = self.take(id);
-        let [Message::E2SetupRequest(request)] = &request[..] else { panic!("expected a setup request, received {request:?}") };
+        let [Message::E2SetupRequest(request)] = &request[..] else {
+            panic!("expected a setup request, received {request:?}")
+        };
         let response = self.setup_response(request.transaction_id);
         self.receive(id, &response);
         assert!(self.agent.is_up(id), "{:?}", self.events);
@@ -151,8 +153,8 @@ impl AgentDriver {
             return self.agent.transport_full(controller);
         }
         while let Some(frame) = self.agent.transmit(self.now, controller) {
-            let (decoded, _) =
-                decode_upgrading(&Frame::to_bytes(&frame), self.version).expect("the agent must send valid E2AP");
+            let (decoded, _) = decode_upgrading(&Frame::to_bytes(&frame), self.version)
+                .expect("the agent must send valid E2AP");
             assert!(decoded.deviations.is_empty());
             self.sent.entry(controller).or_default().push(decoded.message);
         }

@@ -171,7 +171,11 @@ fn style_2_reports_only_requested_element() {
     station.passes(Direction::Outgoing, 1, &request);
     station.passes(Direction::Outgoing, 1, &messages::ng_release_complete(ids(1)).unwrap());
     let octets: Vec<_> = indications(&mut bench).into_iter().map(|(_, octets)| octets).collect();
-    assert_eq!(octets, [request.ie(15).unwrap().value.clone()], "the second message must not be reported, because it has no element Cause");
+    assert_eq!(
+        octets,
+        [request.ie(15).unwrap().value.clone()],
+        "the second message must not be reported, because it has no element Cause"
+    );
 }
 
 /// Returns the cause of a refused subscription, its single action, or a refused control.

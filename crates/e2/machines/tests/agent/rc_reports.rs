@@ -386,7 +386,11 @@ fn response_accepts_rejects_or_redirects_waiting_handover() {
             "a second response to a decided handover must be refused"
         );
         bench.pass(2_000 * MS);
-        assert_eq!(station.0.lock().unwrap().handed_over, expected, "the handover must be executed only once");
+        assert_eq!(
+            station.0.lock().unwrap().handed_over,
+            expected,
+            "the handover must be executed only once"
+        );
     }
 }
 

@@ -35,7 +35,9 @@ fn broken_bytes_close_before_setup_and_get_error_indication_after() {
 #[test]
 fn unexpected_message_gets_error_indication_but_error_indication_gets_none() {
     let mut bench = AgentDriver::up(Probe::agent(config()).0, Version::V2_03);
-    let Some(setup) = Message::random("E2setupRequest", 1, Version::V2_03) else { panic!("expected a setup request") };
+    let Some(setup) = Message::random("E2setupRequest", 1, Version::V2_03) else {
+        panic!("expected a setup request")
+    };
     let answers = bench.ask(C0, &setup);
     let [Message::ErrorIndication(m)] = &answers[..] else { panic!("{answers:?}") };
     assert_eq!(m.cause, Some(Cause::Protocol(CauseProtocol::MessageNotCompatibleWithReceiverState)));

@@ -84,7 +84,9 @@ pub enum CarrierError {
     #[error("TDD requires NR, a period of 1 to 20 slots, and at least 1 slot in each direction")]
     Tdd,
     /// Layers, symbols or reference signals are out of bounds.
-    #[error("a carrier must have 1 to 4 layers (LTE: 1), 1 to 14 data symbols and 0 to 24 DMRS elements per PRB")]
+    #[error(
+        "a carrier must have 1 to 4 layers (LTE: 1), 1 to 14 data symbols and 0 to 24 DMRS elements per PRB"
+    )]
     Shape,
 }
 

@@ -86,7 +86,9 @@ impl NetworkConfig {
         let edges = [self.area_m.0, self.area_m.1]
             .into_iter()
             .chain(self.sites.iter().flat_map(|site| [site.0, site.1]));
-        edges.into_iter().try_for_each(|edge| number("a coordinate in m", edge, -1e5..=1e5, "-100000 to 100000"))
+        edges
+            .into_iter()
+            .try_for_each(|edge| number("a coordinate in m", edge, -1e5..=1e5, "-100000 to 100000"))
     }
 }
 

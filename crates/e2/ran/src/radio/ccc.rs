@@ -490,7 +490,10 @@ mod tests {
             assert!(results.iter().all(Result::is_ok), "{results:?}");
         }
         let uplink = new(of_resource("PRB_UL", ratio(1, None, 90, 100)));
-        assert!(one(&mut station, Some(&id), &uplink).is_ok(), "the sum of the uplink must not count the policies of the downlink");
+        assert!(
+            one(&mut station, Some(&id), &uplink).is_ok(),
+            "the sum of the uplink must not count the policies of the downlink"
+        );
         let now = [BTreeMap::from([(1, 70), (2, 30)]), BTreeMap::from([(1, 90)])];
         assert_eq!(minima(&station), now);
         let unknown = new(ratio(3, None, 1, 100));

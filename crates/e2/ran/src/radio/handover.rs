@@ -34,7 +34,10 @@ pub fn hand_over(source: &SharedRadio, target: &SharedRadio, rnti: u16) -> Resul
     // The target is advanced, so that data does not arrive before it was sent.
     let mut moved = target.follow(source.cell.now_us());
     if target.rntis.len() >= UES_MAX || target.rntis.contains_key(&number) {
-        return Err(Refusal::new(Reason::TooMany, format!("cell {} has the maximum number of UEs", target.cell_id)));
+        return Err(Refusal::new(
+            Reason::TooMany,
+            format!("cell {} has the maximum number of UEs", target.cell_id),
+        ));
     }
     if !target.power.admits() {
         let state = target.power.admin.name();
@@ -160,6 +163,10 @@ mod tests {
             assert!(refused.detail.contains(why), "{refused:?}");
         }
         assert!(hand_over(&a, &a, 1).unwrap_err().detail.contains("in that cell"));
-        assert_eq!((reported(&a), reported(&b)), (vec![], vec![]), "a refused handover must not cause an RRC event");
+        assert_eq!(
+            (reported(&a), reported(&b)),
+            (vec![], vec![]),
+            "a refused handover must not cause an RRC event"
+        );
     }
 }

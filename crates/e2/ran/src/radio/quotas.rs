@@ -63,7 +63,8 @@ impl Radio {
         let networks: &[Plmn] = if self.plmns.is_empty() { &[self.plmn] } else { &self.plmns };
         if !networks.contains(&quota.plmn) {
             let served = networks.iter().map(Plmn::to_string).collect::<Vec<_>>().join(", ");
-            let what = format!("slice {} has network {}, but the cell serves {served}", quota.slice, quota.plmn);
+            let what =
+                format!("slice {} has network {}, but the cell serves {served}", quota.slice, quota.plmn);
             return Err(Refusal::new(Reason::UnknownSlice, what));
         }
         if !self.snssais.is_empty() && !self.snssais.iter().any(|it| covers(quota.slice, it)) {

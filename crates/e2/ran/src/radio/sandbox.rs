@@ -89,7 +89,8 @@ fn engine() -> Engine {
 impl Sandbox {
     fn new(role: StageRole, wasm: &[u8]) -> Result<Self, String> {
         let engine = engine();
-        let lacks = |name| move |error: wasmi::Error| format!("the export {name} of the module is invalid: {error}");
+        let lacks =
+            |name| move |error: wasmi::Error| format!("the export {name} of the module is invalid: {error}");
         let module_error = |error: wasmi::Error| format!("the module is invalid: {error}");
         let module = Module::new(&engine, wasm).map_err(module_error)?;
         let limits =
@@ -110,7 +111,9 @@ impl Sandbox {
                     instance.get_typed_func(&store, "queues").map_err(lacks("queues"))?;
                 let at = queues.call(&mut store, ()).map_err(module_error)? as usize;
                 if memory.data_size(&store).saturating_sub(QUEUES_MAX * QUEUE_BYTES) < at {
-                    return Err(format!("the memory of the module has no room for {QUEUES_MAX} queues at address {at}"));
+                    return Err(format!(
+                        "the memory of the module has no room for {QUEUES_MAX} queues at address {at}"
+                    ));
                 }
                 Entry::Pick { function, memory, at }
             }

@@ -164,8 +164,14 @@ fn operator_sees_and_steers_only_its_ue() {
     }
     let rates = world.rates();
     let share = rates[1] / (rates[0] + rates[1]);
-    assert!((share - 0.75).abs() < 0.02, "the operator's UE must have a share of 0.75, but has {share}: {rates:?}");
-    assert!(before > 1.8 * rates[0], "the rate of the other UE must be halved: {before} Mbit/s before, rates now {rates:?}");
+    assert!(
+        (share - 0.75).abs() < 0.02,
+        "the operator's UE must have a share of 0.75, but has {share}: {rates:?}"
+    );
+    assert!(
+        before > 1.8 * rates[0],
+        "the rate of the other UE must be halved: {before} Mbit/s before, rates now {rates:?}"
+    );
     let paced = |world: &World, rnti| world.radio.lock().unwrap().cell().tc(rnti).unwrap().paced_kbps > 0;
     assert_eq!((paced(&world, own), paced(&world, other)), (true, false));
 }

@@ -281,7 +281,11 @@ fn expected_shares_match_computation_of_standard() {
                 quotas.push(quota);
             }
             let computed = computed(&table.cells[&case.cell], &quotas);
-            assert!(!differs(expected, &computed, 0.1), "{}: computed shares {computed:?} differ from the expected ones, {direction:?}", case.name);
+            assert!(
+                !differs(expected, &computed, 0.1),
+                "{}: computed shares {computed:?} differ from the expected ones, {direction:?}",
+                case.name
+            );
         }
     }
 }
@@ -302,7 +306,10 @@ fn quota_orders_give_computed_shares() {
         }
         for (measured, expected) in world.shares().into_iter().zip(case.expected()) {
             if differs(&measured, expected, TOLERANCE) {
-                wrong.push(format!("{}: measured shares {measured:.2?} differ from the computed {expected:?}", case.name));
+                wrong.push(format!(
+                    "{}: measured shares {measured:.2?} differ from the computed {expected:?}",
+                    case.name
+                ));
             }
         }
     }

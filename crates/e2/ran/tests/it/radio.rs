@@ -159,7 +159,10 @@ fn figure_13b_shares_idle_slice_if_configured() {
         assert!((busy[1] / (busy[0] + busy[1]) - 0.34).abs() < 0.02, "{busy:?}");
         assert!(idle[1] < 0.01 * busy[1], "the second UE must be idle: {idle:?}");
         let found = 100.0 * (idle[0] / busy[0] - 1.0);
-        assert!((found - gain).abs() <= 5.0, "the first UE gains {found} %; figure 13b of FlexRIC reports {gain} %");
+        assert!(
+            (found - gain).abs() <= 5.0,
+            "the first UE gains {found} %; figure 13b of FlexRIC reports {gain} %"
+        );
     }
 }
 
@@ -203,10 +206,23 @@ fn figure_11_reduces_voice_delay_at_full_load() {
     let voice = |meter: &RadioMeter| meter.flows.iter().find(|flow| flow.what == "voip").unwrap().clone();
     let before = voice(&transparent);
     let after = voice(&freed);
-    assert!(p50(&before.rlc_us) > 200_000, "before the commands, packets of the call wait {} us in RLC", p50(&before.rlc_us));
-    assert!(p50(&after.rlc_us) < 10_000, "with the pacer, packets of the call wait {} us in RLC", p50(&after.rlc_us));
+    assert!(
+        p50(&before.rlc_us) > 200_000,
+        "before the commands, packets of the call wait {} us in RLC",
+        p50(&before.rlc_us)
+    );
+    assert!(
+        p50(&after.rlc_us) < 10_000,
+        "with the pacer, packets of the call wait {} us in RLC",
+        p50(&after.rlc_us)
+    );
     let ratio = p50(&before.rtt_us) as f64 / p50(&after.rtt_us) as f64;
-    assert!(ratio >= 4.0, "the round trip must shrink to a quarter: {} us before, {} us after the commands", p50(&before.rtt_us), p50(&after.rtt_us));
+    assert!(
+        ratio >= 4.0,
+        "the round trip must shrink to a quarter: {} us before, {} us after the commands",
+        p50(&before.rtt_us),
+        p50(&after.rtt_us)
+    );
     assert!(freed.prb_use >= 0.95, "a share of {} of the PRBs is used", freed.prb_use);
     assert_eq!((before.dropped, after.dropped), (0, 0));
     // According to the report, the greedy flow waits in its queue and not in RLC.
@@ -339,7 +355,10 @@ fn suspended_radio_catches_up_in_bounded_steps() {
     let standstill = world.lab.now + SECOND;
     let behind = |world: &World| standstill.as_nanos() / 1_000 - world.radio.lock().unwrap().cell().now_us();
     for pieces in 1..=50 {
-        assert!(behind(&world) >= 1_000_000 - 20_000 * (pieces - 1), "one call must not catch up more than one step");
+        assert!(
+            behind(&world) >= 1_000_000 - 20_000 * (pieces - 1),
+            "one call must not catch up more than one step"
+        );
         world.radio.lock().unwrap().pass(standstill);
     }
     assert!(behind(&world) < 1_000);

@@ -123,7 +123,10 @@ fn policy_applies_while_slice_has_ues_and_subscription_exists() {
     assert!(shares.iter().zip(&expected).all(close), "{shares:?}");
     world.bench.ask(C0, &deletion(1, DEFAULT_FUNCTION_ID));
     let share = world.share();
-    assert!((share - 50.0).abs() < 3.0, "UE 1 must have half of the carrier without the policy, but has {share} %");
+    assert!(
+        (share - 50.0).abs() < 3.0,
+        "UE 1 must have half of the carrier without the policy, but has {share} %"
+    );
 }
 
 #[test]

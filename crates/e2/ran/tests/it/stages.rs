@@ -116,7 +116,10 @@ fn custom_pacer_and_scheduler_reduce_voice_delay() {
     let mut world = World::new(&[SigningKey::from_bytes(&[1; 32]), key()]);
     world.pass(10 * SECOND);
     let (before, _) = world.voice();
-    assert!(before > 100_000, "packets of the call must wait in RLC behind the download, but wait only {before} us");
+    assert!(
+        before > 100_000,
+        "packets of the call must wait in RLC behind the download, but wait only {before} us"
+    );
     for (path, body) in [
         ("queues/1", r#"{"capacity_bytes": 100000}"#),
         ("filters/1", r#"{"protocol": 17, "destination_port": 2112, "queue": 1}"#),
@@ -129,7 +132,10 @@ fn custom_pacer_and_scheduler_reduce_voice_delay() {
         assert_eq!(status, 200, "{answer}");
     }
     let (rlc, queue) = world.voice();
-    assert!(rlc < 10_000 && queue < 3_000, "packets of the call wait {rlc} us in RLC and {queue} us in their queue");
+    assert!(
+        rlc < 10_000 && queue < 3_000,
+        "packets of the call wait {rlc} us in RLC and {queue} us in their queue"
+    );
     // The counters of the pacer and of the scheduler are reported.
     let states = world.stages();
     for (stage, role) in states.as_array().unwrap().iter().zip(["pacer", "scheduler"]) {
@@ -161,7 +167,10 @@ fn endless_stage_is_unloaded_and_reported() {
     let rate = world.radio.lock().unwrap().cell().flows(1).unwrap()[1].delivered.1;
     world.pass(SECOND);
     let bytes = world.radio.lock().unwrap().cell().flows(1).unwrap()[1].delivered.1 - rate;
-    assert!(bytes * 8 > 30_000_000, "the download must continue without a pacer, but has only {bytes} bytes in a second");
+    assert!(
+        bytes * 8 > 30_000_000,
+        "the download must continue without a pacer, but has only {bytes} bytes in a second"
+    );
     assert_eq!(world.put("pacer", &signed(&wat::parse_str(PACER).unwrap(), &key())).0, 200);
     assert_eq!(world.stages()[0]["failed"], Json::Null);
 }

@@ -65,7 +65,8 @@ impl PolicyType {
     pub fn read(text: &str) -> Result<Self, String> {
         let TypeFile { policy, status } = serde_json::from_str(text).map_err(|error| error.to_string())?;
         let policy = Schema::new(policy).map_err(|why| format!("invalid policySchema: {why}"))?;
-        let status = status.map(Schema::new).transpose().map_err(|why| format!("invalid statusSchema: {why}"))?;
+        let status =
+            status.map(Schema::new).transpose().map_err(|why| format!("invalid statusSchema: {why}"))?;
         Ok(Self { policy, status })
     }
 
@@ -208,7 +209,10 @@ impl A1 {
         let text = Bytes::from(value.to_string());
         if text.len() > ranlab_ric::commons::VALUE_BYTES_MAX {
             let most = ranlab_ric::commons::VALUE_BYTES_MAX;
-            return Err(Fault::new(413, format!("the policy has {} bytes; at most {most} are allowed", text.len())));
+            return Err(Fault::new(
+                413,
+                format!("the policy has {} bytes; at most {most} are allowed", text.len()),
+            ));
         }
         self.commons.store().put(POLICIES, &key, text, None).await.map_err(of_store)?;
         self.publish_event(id, policy, "put");

@@ -130,10 +130,9 @@ fn fits(name: &str, value: &Json) -> Result<(), &'static str> {
             "expected a type or a list of types",
         ),
         "enum" => (value.is_array(), "expected a list"),
-        "required" => (
-            value.as_array().is_some_and(|all| all.iter().all(Json::is_string)),
-            "expected a list of names",
-        ),
+        "required" => {
+            (value.as_array().is_some_and(|all| all.iter().all(Json::is_string)), "expected a list of names")
+        }
         "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum" => {
             (value.is_number(), "expected a number")
         }
@@ -152,7 +151,10 @@ fn referred<'a>(root: &'a Json, text: &str) -> Option<&'a Json> {
 
 impl Check<'_> {
     fn value(&mut self, schema: &Json, value: &Json, at: &str, depth: usize) -> Result<(), String> {
-        self.steps = self.steps.checked_sub(1).ok_or_else(|| format!("{at}: the check needs more than {STEPS_MAX} steps"))?;
+        self.steps = self
+            .steps
+            .checked_sub(1)
+            .ok_or_else(|| format!("{at}: the check needs more than {STEPS_MAX} steps"))?;
         if depth > DEPTH_MAX {
             return Err(format!("{at}: the value is nested deeper than {DEPTH_MAX}"));
         }
@@ -248,8 +250,14 @@ impl Check<'_> {
         }
         match name {
             "allOf" if fits < all.len() => Err(why),
-            "anyOf" if fits == 0 => Err(format!("{at}: the value matches none of {} alternatives; error of the last one: {why}", all.len())),
-            "oneOf" if fits != 1 => Err(format!("{at}: the value must match exactly one of {} alternatives, not {fits}. {why}", all.len())),
+            "anyOf" if fits == 0 => Err(format!(
+                "{at}: the value matches none of {} alternatives; error of the last one: {why}",
+                all.len()
+            )),
+            "oneOf" if fits != 1 => Err(format!(
+                "{at}: the value must match exactly one of {} alternatives, not {fits}. {why}",
+                all.len()
+            )),
             _ => Ok(()),
         }
     }
@@ -404,7 +412,10 @@ mod tests {
         assert!(check(round, json!(1)).is_err());
         let tree = json!({"properties": {"next": {"$ref": "#"}}, "anyOf": [{"$ref": "#/definitions/x"}, true],
             "definitions": {"x": {"anyOf": [{"$ref": "#/definitions/x"}, {"$ref": "#/definitions/x"}]}}});
-        assert!(check(tree, json!({"next": {"next": {}}})).is_err(), "the check must end at the maximum number of steps");
+        assert!(
+            check(tree, json!({"next": {"next": {}}})).is_err(),
+            "the check must end at the maximum number of steps"
+        );
         let list = json!({"type": "object", "properties": {"next": {"$ref": "#"}}});
         assert_eq!(check(list, json!({"next": {"next": {}}})), Ok(()));
     }

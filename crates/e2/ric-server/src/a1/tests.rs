@@ -96,7 +96,10 @@ fn refused_a1_requests_name_the_cause() {
         "no policy may exist before the first PUT"
     );
     let unknown = PolicyType::read(r#"{"policySchema": {"pattern": "x"}}"#).unwrap_err();
-    assert!(unknown.starts_with("invalid policySchema: #/pattern: this keyword is not supported"), "{unknown}");
+    assert!(
+        unknown.starts_with("invalid policySchema: #/pattern: this keyword is not supported"),
+        "{unknown}"
+    );
 }
 
 #[test]

@@ -217,7 +217,10 @@ mod tests {
         assert_eq!(s.delete("a", "k", None), Ok(()));
         assert_eq!(s.delete("a", "k", None), Err(StoreError::Missing("k".to_owned())));
         assert!(s.namespaces.is_empty());
-        assert!(s.put("a", "k", bytes("3"), Some(0)).unwrap() > second, "a new key must not reuse the revision of a deleted one");
+        assert!(
+            s.put("a", "k", bytes("3"), Some(0)).unwrap() > second,
+            "a new key must not reuse the revision of a deleted one"
+        );
     }
 
     #[test]
@@ -231,7 +234,10 @@ mod tests {
             (0..10_000).filter(|key| s.put("many", &format!("{key}"), bytes("1"), None).is_ok()).count();
         assert_eq!(taken, KEYS_MAX);
         assert!(s.put("victim", "k", value, None).is_ok());
-        assert!(s.put("many", "0", bytes("2"), None).is_ok(), "an existing key must be writable when the limit is reached");
+        assert!(
+            s.put("many", "0", bytes("2"), None).is_ok(),
+            "an existing key must be writable when the limit is reached"
+        );
         let taken =
             (0..10_000).filter(|name| s.put(&format!("n{name}"), "k", bytes("1"), None).is_ok()).count();
         assert_eq!(taken, NAMESPACES_MAX - 3);

@@ -148,7 +148,11 @@ mod tests {
         assert_eq!(drain(&mut ric, now), Err(NotDrained::Alone));
         let (mut ric, now) = ric_with_keys(&[]);
         assert_eq!(drain(&mut ric, now), Err(NotDrained::NoOther));
-        assert_eq!(cluster(&ric, now, "").unwrap()["draining"], false, "a refused drain must not change the state");
+        assert_eq!(
+            cluster(&ric, now, "").unwrap()["draining"],
+            false,
+            "a refused drain must not change the state"
+        );
         let (mut ric, now) = ric_with_keys(&[("ric.south", SOUTH)]);
         assert_eq!((drain(&mut ric, now), drain(&mut ric, now)), (Ok(()), Ok(())));
         assert_eq!(cluster(&ric, now, "").unwrap()["draining"], true);

@@ -129,7 +129,8 @@ fn details(target: &Target, definition: &Bytes, body: &ControlBody) -> Result<Co
     let parts = [("header", body.header.as_ref()), ("message", Some(&body.message))];
     let in_form = parts.into_iter().any(|(_, part)| part.is_some_and(Json::is_object));
     let (header, message) = if in_form {
-        let unknown = "the service model of this function is unknown: header and message must be hexadecimal digits";
+        let unknown =
+            "the service model of this function is unknown: header and message must be hexadecimal digits";
         let model = target.model.ok_or_else(|| Fault::new(409, unknown))?;
         let form = |part: Option<&Json>| part.map_or(Form::Null, |json| Form::from(json.clone()));
         let header = form(body.header.as_ref());

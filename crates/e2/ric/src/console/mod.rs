@@ -206,7 +206,10 @@ impl Console {
             }
         };
         let Some(offered) = offered else {
-            return Err(Fault::new(409, format!("{node:?} does not have this RAN function; it has {}", offers(info))));
+            return Err(Fault::new(
+                409,
+                format!("{node:?} does not have this RAN function; it has {}", offers(info)),
+            ));
         };
         if !info.connected {
             return Err(Fault::new(503, format!("{node:?} is not connected")));

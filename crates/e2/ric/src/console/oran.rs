@@ -149,7 +149,8 @@ impl Console {
         if self.groups.len() >= GROUPS_MAX {
             // A request without subscriptions has no effect and may be evicted.
             let empty = self.groups.iter().find(|(_, group)| group.instances.is_empty()).map(|(id, _)| *id);
-            let full = || Fault::new(503, format!("the maximum of {GROUPS_MAX} subscription requests is reached"));
+            let full =
+                || Fault::new(503, format!("the maximum of {GROUPS_MAX} subscription requests is reached"));
             self.groups.remove(&empty.ok_or_else(full)?);
         }
         self.last_group = self.last_group.wrapping_add(1);

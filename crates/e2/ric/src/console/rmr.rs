@@ -176,7 +176,10 @@ impl Console {
         let (node, version) = self.node(call.parameters.text("meid")).map(|node| (node.id, node.version))?;
         let decoded = decode(&control.body, version).map_err(|error| wrong(error.to_string()))?;
         let E2ap::RicControlRequest(request) = decoded.message else {
-            return Err(wrong(format!("the PDU must be a RICcontrolRequest, not {}", decoded.message.name())));
+            return Err(wrong(format!(
+                "the PDU must be a RICcontrolRequest, not {}",
+                decoded.message.name()
+            )));
         };
         let details = ControlDetails {
             call_process_id: request.call_process_id.clone(),

@@ -327,7 +327,8 @@ impl Console {
     pub(super) fn unsubscribe(&mut self, call: &mut Call<'_>) -> Result<Completion, Fault> {
         let (id, held) = self.held(call)?;
         if let SubscriptionOwner::Group(group) = held.asker {
-            let detail = format!("subscription {id} belongs to /ric/v1/subscriptions/{group}: delete it there");
+            let detail =
+                format!("subscription {id} belongs to /ric/v1/subscriptions/{group}: delete it there");
             return Err(Fault::new(409, detail));
         }
         if let SubscriptionOwner::Effect(effect) = held.asker {
@@ -346,7 +347,10 @@ impl Console {
         self.by_handle.remove(&held.handle);
         out.unsubscribe(held.handle);
         if let SubscriptionOwner::Waits(token) = held.asker {
-            out.reply(Fault::new(409, "the subscription was deleted before the base station responded").reply(token));
+            out.reply(
+                Fault::new(409, "the subscription was deleted before the base station responded")
+                    .reply(token),
+            );
         }
     }
 

@@ -380,7 +380,11 @@ mod tests {
     }
 
     fn up(s: &mut Supervisor, ms: u64) {
-        assert_eq!(s.poll(), Some(Action { xapp: 0, what: ProcessAction::Start }), "the xApp must be started at {ms} ms");
+        assert_eq!(
+            s.poll(),
+            Some(Action { xapp: 0, what: ProcessAction::Start }),
+            "the xApp must be started at {ms} ms"
+        );
         s.started(at(ms), 0, Ok((7, "cgroup".to_owned())));
     }
 
@@ -434,7 +438,11 @@ mod tests {
         let mut s = one(RESTART);
         s.order(at(1), "mon", ProcessRequest::Stop).unwrap();
         up(&mut s, 5);
-        assert_eq!(s.poll().unwrap().what, ProcessAction::Ask, "an xApp that is stopped during its start must get SIGTERM when it runs");
+        assert_eq!(
+            s.poll().unwrap().what,
+            ProcessAction::Ask,
+            "an xApp that is stopped during its start must get SIGTERM when it runs"
+        );
         s.wake(at(2_004));
         assert_eq!(s.poll(), None);
         s.wake(at(2_005));
@@ -443,7 +451,11 @@ mod tests {
         assert_eq!(s.poll(), None, "a restart must wait until the process has exited");
         fails(&mut s, 2_010);
         up(&mut s, 2_010);
-        assert_eq!((s.statuses()[0].ends, s.statuses()[0].kills), (0, 1), "an exit that was ordered must not count as unexpected");
+        assert_eq!(
+            (s.statuses()[0].ends, s.statuses()[0].kills),
+            (0, 1),
+            "an exit that was ordered must not count as unexpected"
+        );
         s.end_all(at(3_000));
         assert_eq!(s.poll().unwrap().what, ProcessAction::Ask);
         fails(&mut s, 3_001);

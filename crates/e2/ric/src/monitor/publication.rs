@@ -221,7 +221,11 @@ mod tests {
         publication.offer(report(9_000, 10));
         assert_eq!(handle.counts().dropped, 3, "the queue must accept a report after one was taken");
         drop(publication);
-        assert_eq!(messages.by_ref().count(), REPORTS_MAX, "the stream must end after the queued reports when the monitor is dropped");
+        assert_eq!(
+            messages.by_ref().count(),
+            REPORTS_MAX,
+            "the stream must end after the queued reports when the monitor is dropped"
+        );
         assert_eq!(handle.0.waiting.load(Relaxed), 0);
     }
 

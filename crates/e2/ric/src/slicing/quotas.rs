@@ -116,7 +116,9 @@ impl Other {
     pub(super) fn overview(&self, id: &GlobalE2NodeId) -> Json {
         let (by, reason) = match self.means(id) {
             Some(Means::Ccc(..)) => (Some("ccc"), "no SLICE function; quotas can be set, which uses CCC"),
-            Some(Means::Rc) => (Some("rc"), "no SLICE function; quotas can be set, which uses RC style 2 action 6"),
+            Some(Means::Rc) => {
+                (Some("rc"), "no SLICE function; quotas can be set, which uses RC style 2 action 6")
+            }
             None => (None, "no SLICE function, no RC style 2 action 6 and no O-RRMPolicyRatio in CCC"),
         };
         json!({
@@ -194,7 +196,8 @@ impl Slicing {
         let quotas: Vec<_> = body.quotas.iter().map(|it| it.quota(id.plmn())).collect::<Result<_, _>>()?;
         let ue = body.ue.as_deref().map_or_else(|| Ok(UeNumbers::from_number(0)), str::parse::<UeNumbers>);
         let ue = ue.map_err(|fault| Fault::new(422, format!("ue: {fault}")))?;
-        let has_slices = || Fault::new(409, format!("{id} has the SLICE function: set its slices instead of quotas"));
+        let has_slices =
+            || Fault::new(409, format!("{id} has the SLICE function: set its slices instead of quotas"));
         let other = self.others.get(&id).ok_or_else(has_slices)?;
         if !other.connected {
             return Err(Fault::new(503, format!("{id} is not connected")));

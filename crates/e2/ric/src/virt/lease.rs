@@ -116,7 +116,10 @@ impl TenantShare {
         let reserved = SliceSet { algorithm: SliceAlgorithm::Nvs, sharing, slices };
         let left = u64::from(self.share_ppm).checked_sub(reserved.reserved_ppm(prbs)?);
         let Some(left) = left else {
-            return refuse(Reason::Overcommitted, "the slices would reserve more than 100 % of the operator's share");
+            return refuse(
+                Reason::Overcommitted,
+                "the slices would reserve more than 100 % of the operator's share",
+            );
         };
         let mut slices = reserved.slices;
         if !sharing {

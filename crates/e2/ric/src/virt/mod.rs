@@ -214,7 +214,10 @@ ranlab_machine::routes! {
 /// Converts the outcome of a control sent by this controller.
 fn end(outcome: &Outcome) -> Result<(), Refusal> {
     let refusal = |cause: &Cause| {
-        Refusal::new(Reason::NotSupported, format!("the base station refused the command without details: {cause}"))
+        Refusal::new(
+            Reason::NotSupported,
+            format!("the base station refused the command without details: {cause}"),
+        )
     };
     match outcome {
         Outcome::Done(_) => Ok(()),

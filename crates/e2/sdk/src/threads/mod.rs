@@ -163,7 +163,11 @@ impl Threads {
             let cores = used.saturating_sub(before).as_secs_f64() / now.duration_since(at).as_secs_f64();
             (at, before) = (now, used);
             if load.add_measurement(cores) {
-                tracing::debug!(threads = load.active(), cores, "the number of threads that serve links has changed");
+                tracing::debug!(
+                    threads = load.active(),
+                    cores,
+                    "the number of threads that serve links has changed"
+                );
                 hall.set_active(load.active());
             }
         }

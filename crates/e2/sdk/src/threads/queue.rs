@@ -240,7 +240,11 @@ mod tests {
                     }
                     Err(error) => {
                         assert_eq!(error.kind(), io::ErrorKind::WouldBlock);
-                        assert!(size == 0 || !queue.has_room(), "a write of {size} bytes is refused, although only {} bytes are queued", queue.len());
+                        assert!(
+                            size == 0 || !queue.has_room(),
+                            "a write of {size} bytes is refused, although only {} bytes are queued",
+                            queue.len()
+                        );
                     }
                 }
                 let most = if of_messages { QUEUE_BYTES + SIZE_MAX } else { QUEUE_BYTES };
@@ -270,7 +274,12 @@ mod tests {
             }
         };
         assert_eq!(why.to_string(), "over", "the reason must be returned after the queued data");
-        assert!(read == written, "the {} written and the {} read bytes must be equal", written.len(), read.len());
+        assert!(
+            read == written,
+            "the {} written and the {} read bytes must be equal",
+            written.len(),
+            read.len()
+        );
     }
 
     proptest! {

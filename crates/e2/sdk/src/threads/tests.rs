@@ -235,7 +235,11 @@ fn forwarded(seed: u64, agents: usize, dead: Option<usize>) -> (Arrived, Vec<boo
         world.tasks.remove(&task);
     }
     assert!(!world.run(10_000_000), "seed {seed}: the tasks must end within the maximum number of steps");
-    assert!(world.tasks.is_empty(), "seed {seed}: all tasks must end, but {} are never woken", world.tasks.len());
+    assert!(
+        world.tasks.is_empty(),
+        "seed {seed}: all tasks must end, but {} are never woken",
+        world.tasks.len()
+    );
     assert_eq!((open.get(), counts.pumps.load(Ordering::Relaxed)), (0, 0));
     (got.take(), ends.take())
 }
@@ -344,7 +348,9 @@ async fn panic_ends_one_link_and_stalled_socket_is_released() {
             tokio::time::sleep(LOOK).await;
         }
     };
-    tokio::time::timeout(Duration::from_secs(20), gone).await.expect("the task must end when its link is dropped");
+    tokio::time::timeout(Duration::from_secs(20), gone)
+        .await
+        .expect("the task must end when its link is dropped");
 }
 
 #[tokio::test]

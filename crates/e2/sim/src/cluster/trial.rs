@@ -373,8 +373,9 @@ impl Run {
             for (at, client) in self.watcher.clients.iter().enumerate() {
                 let last = self.watcher.last_report.get(&(*client, node));
                 if last.is_none_or(|last| now.since(*last) > SILENCE) {
-                    let what =
-                        format!("xapp-{at} has no report of {node} since {last:?}, although ric-{owner} serves the node");
+                    let what = format!(
+                        "xapp-{at} has no report of {node} since {last:?}, although ric-{owner} serves the node"
+                    );
                     return Err(self.violation(what));
                 }
             }

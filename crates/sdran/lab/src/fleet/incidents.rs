@@ -25,7 +25,7 @@ impl IncidentKind {
     fn words(self) -> &'static str {
         match self {
             Self::StoppedReading => "stopped reading",
-            Self::StoppedAnswering => "stopped responding",
+            Self::StoppedAnswering => "stopped answering",
             Self::Lost => "was lost",
         }
     }

@@ -347,7 +347,10 @@ mod tests {
         line.seen(&meters, at(10), 100, Some(0));
         let report = meters.report(&[], at(0));
         assert_eq!((report.sent, report.acknowledged, report.read), (1, 1, 1));
-        assert_eq!(report.lateness_us_max, 1, "a report that was read before the first check must not be late");
+        assert_eq!(
+            report.lateness_us_max, 1,
+            "a report that was read before the first check must not be late"
+        );
         // The controller is suspended. Its host still receives all data.
         reports(&mut line, &meters, 1..11);
         line.seen(&meters, at(1_500), 200, Some(100));

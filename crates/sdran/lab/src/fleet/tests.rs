@@ -226,7 +226,10 @@ fn unread_data_is_queued_and_delays_reports() {
             (stopped.sent, stopped.sent_bytes),
             "no data must be sent while the controller does not read"
         );
-        assert!(report.offered >= stopped.offered + 50, "reports must still be generated while the controller does not read");
+        assert!(
+            report.offered >= stopped.offered + 50,
+            "reports must still be generated while the controller does not read"
+        );
         // One MiB of 9 kB reports is pending, which are the reports of half a second.
         assert!(report.waiting >= 100 && report.waiting_bytes > 900_000, "{report:?}");
         assert!(report.unacknowledged_bytes > 0 && report.lateness_us_p99 > 500_000, "{report:?}");
@@ -265,7 +268,11 @@ fn suspended_controller_delays_reports_and_is_reported() {
         };
         until(|| still(false)).await;
         let report = fleet.report();
-        assert_eq!((report.waiting, report.readers_seen), (0, 1), "the kernel must have accepted all data: {report:?}");
+        assert_eq!(
+            (report.waiting, report.readers_seen),
+            (0, 1),
+            "the kernel must have accepted all data: {report:?}"
+        );
         assert!(report.acknowledged > report.read && report.unread_bytes > 0, "{report:?}");
         assert!(report.lateness_us_max >= 2_000_000 && report.unread_us_max >= 2_000_000, "{report:?}");
         reading.set(true);

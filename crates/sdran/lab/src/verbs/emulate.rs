@@ -167,9 +167,8 @@ async fn run(southern: Arguments, request: Request, mut output: Output) -> Resul
                 "the additional base station was initialised after {} us",
                 delays.to_reporting.as_micros()
             ))?,
-            None => {
-                output.text(format_args!("the additional base station was not initialised within {patience:?}"))?
-            }
+            None => output
+                .text(format_args!("the additional base station was not initialised within {patience:?}"))?,
         }
     }
     if let Some((name, title)) = fleet.shown() {

@@ -46,7 +46,9 @@ pub enum TraceError {
         before: Duration,
     },
     /// A line or a trace is too long.
-    #[error("line {line}: the trace is too long; at most {MAX_LINE_BYTES} bytes per line and {MAX_TRACE_EVENTS} events are allowed")]
+    #[error(
+        "line {line}: the trace is too long; at most {MAX_LINE_BYTES} bytes per line and {MAX_TRACE_EVENTS} events are allowed"
+    )]
     TooLong {
         /// Number of the line, from 1.
         line: usize,

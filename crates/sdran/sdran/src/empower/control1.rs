@@ -132,7 +132,9 @@ impl EmpowerSession1 {
             return;
         }
         if self.own.measurements.len() >= MAX_MEASUREMENTS {
-            return self.event(EmpowerEvent::Fault(format!("more than {MAX_MEASUREMENTS} measurements are requested")));
+            return self.event(EmpowerEvent::Fault(format!(
+                "more than {MAX_MEASUREMENTS} measurements are requested"
+            )));
         }
         let xid = self.next_xid();
         self.own.measurements.insert(ue.rnti, xid);

@@ -82,7 +82,10 @@ impl Steering {
     /// Stores a pushed function.
     pub(super) fn push(&mut self, name: &str, code: &[u8]) -> Result<(), Refusal> {
         if name.is_empty() || name.len() > NAME_BYTES_MAX {
-            return refuse(Reason::Invalid, format!("a function's name must have 1 to {NAME_BYTES_MAX} bytes"));
+            return refuse(
+                Reason::Invalid,
+                format!("a function's name must have 1 to {NAME_BYTES_MAX} bytes"),
+            );
         }
         if self.pushed.len() >= PUSHED_MAX && !self.pushed.contains_key(name) {
             return refuse(Reason::TooMany, format!("at most {PUSHED_MAX} functions can be stored"));
@@ -223,7 +226,10 @@ impl Steering {
     /// Applies a controller's decision on a subframe.
     pub(super) fn decide(&mut self, config: &DlMacConfig) -> Result<(), Refusal> {
         if self.scheduler != UeScheduler::Remote {
-            return refuse(Reason::NotSupported, "decisions are not accepted, because the base station schedules itself");
+            return refuse(
+                Reason::NotSupported,
+                "decisions are not accepted, because the base station schedules itself",
+            );
         }
         let Some(within) = config.sfn_sf.and_then(ms_of_sfn_sf) else {
             return refuse(Reason::Invalid, "a decision must have a frame and a subframe");
@@ -286,7 +292,10 @@ fn by_shares(shares: &[u32], active: Option<u32>, prbs: u16) -> Result<SliceSet,
     let sum: u64 = shares[..count].iter().map(|share| u64::from(*share)).sum();
     if sum > u64::from(WHOLE_PPM) {
         let percent = sum as f64 / 10_000.0;
-        return refuse(Reason::Overcommitted, format!("the slices would have {percent:.1} % of the carrier; at most 100 % is allowed"));
+        return refuse(
+            Reason::Overcommitted,
+            format!("the slices would have {percent:.1} % of the carrier; at most 100 % is allowed"),
+        );
     }
     let edge = |ppm: u64| ((ppm * u64::from(prbs) + u64::from(WHOLE_PPM) / 2) / u64::from(WHOLE_PPM)) as u16;
     let mut before = 0;
@@ -296,7 +305,10 @@ fn by_shares(shares: &[u32], active: Option<u32>, prbs: u16) -> Result<SliceSet,
         let end = edge(before + u64::from(*share));
         before += u64::from(*share);
         if end <= low {
-            return refuse(Reason::Invalid, format!("slice {id} would have none of the {prbs} resource blocks"));
+            return refuse(
+                Reason::Invalid,
+                format!("slice {id} would have none of the {prbs} resource blocks"),
+            );
         }
         let parameters = Parameters::Static(PrbRange { low, high: end - 1 });
         slices.push(CellSlice { id, label: String::new(), scheduler: UeScheduler::default(), parameters });

@@ -98,7 +98,10 @@ fn offered_load_equals_load_of_marc() {
         assert_eq!(sent, 200, "an agent must send 20 reports per second for ten seconds");
         let octets_per_message = (pair.octets.0 - octets) as f64 / sent as f64;
         let offered = octets_per_message * 8.0 * messages_per_s / 1e6;
-        assert!((offered / mbit - 1.0).abs() < 0.03, "the offered load is {offered} Mbit/s instead of {mbit} as with MARC");
+        assert!(
+            (offered / mbit - 1.0).abs() < 0.03,
+            "the offered load is {offered} Mbit/s instead of {mbit} as with MARC"
+        );
     }
 }
 
@@ -253,7 +256,10 @@ fn report_has_current_ues_and_subframe() {
         }
         frames.len()
     };
-    assert!(check(&mut pair, 5, 15) > 190, "there must be 20 reports per second, each with its current frame");
+    assert!(
+        check(&mut pair, 5, 15) > 190,
+        "there must be 20 reports per second, each with its current frame"
+    );
     pair.tell_agent(event(4, UeChange::Updated(Radio { cqi: 7, ..Radio::default() })));
     pair.run_until(at(12_000));
     assert!(check(&mut pair, 5, 7) >= 19);
@@ -360,7 +366,10 @@ fn report_equals_cell_state() {
         .map(|ue| ue.rlc_report.last().unwrap().tx_queue_size)
         .collect();
     assert!(queues.len() >= 3 && queues.iter().all(|queue| *queue == Some(1_002)), "{queues:?}");
-    assert!(!pair.controller_events.iter().any(known), "the configuration must only be reported at the start");
+    assert!(
+        !pair.controller_events.iter().any(known),
+        "the configuration must only be reported at the start"
+    );
 }
 
 #[test]
@@ -382,7 +391,11 @@ fn scheduling_controller_gets_triggers_and_its_decisions_apply() {
             _ => None,
         })
         .collect();
-    assert!((95..=100).contains(&triggers.len()), "there must be one trigger per subframe, but there are {}", triggers.len());
+    assert!(
+        (95..=100).contains(&triggers.len()),
+        "there must be one trigger per subframe, but there are {}",
+        triggers.len()
+    );
     assert!(triggers.windows(2).all(|two| ms_of_sfn_sf(two[1]) == ms_of_sfn_sf(two[0]).map(|ms| ms + 1)));
     assert_eq!(outcomes(&mut pair), [(7, None)]);
     let decision = |rnti: u32, bitmap, mcs: Option<u32>| DlData {
@@ -454,7 +467,11 @@ fn slices_reach_cell_or_are_refused_with_reason() {
     let ended = outcomes(&mut pair);
     assert_eq!(ended[0], (1, None));
     assert!(ended[1..].iter().all(|(_, why)| why.is_some()) && ended.len() == 6, "{ended:?}");
-    assert_eq!(ranges(&fake), [range(0, 14), range(15, 24)], "a refused configuration must not change the slices");
+    assert_eq!(
+        ranges(&fake),
+        [range(0, 14), range(15, 24)],
+        "a refused configuration must not change the slices"
+    );
     pair.controller.slice(7, fixed(&[(1, 0, 8), (2, 9, 12)]));
     pair.controller.associate(8, &[(1, 2)]);
     pair.run_until(at(250));

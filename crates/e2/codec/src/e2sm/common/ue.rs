@@ -440,7 +440,10 @@ mod tests {
             UeId::Gnb(GnbUe { guami: Guami { region: 0, set: 0, pointer: 0, ..ue.guami }, ..ue })
         };
         assert!(ue.is_meant_by(&unknown(2)));
-        assert!(!ue.is_meant_by(&unknown(3)), "UEs with different AMF UE NGAP IDs must not match, even if the GUAMI is unknown");
+        assert!(
+            !ue.is_meant_by(&unknown(3)),
+            "UEs with different AMF UE NGAP IDs must not match, even if the GUAMI is unknown"
+        );
     }
 
     #[test]

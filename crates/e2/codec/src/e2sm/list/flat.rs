@@ -56,7 +56,9 @@ impl<'a> List<'a> {
     /// # Errors
     /// Fails if an offset, size or count exceeds the data.
     pub(super) fn new(octets: &'a [u8], element_size: usize) -> Result<Self, FlatError> {
-        let faulty = |what: &str| FlatError::Faulty(format!("{what} points outside the {} bytes of the message", octets.len()));
+        let faulty = |what: &str| {
+            FlatError::Faulty(format!("{what} points outside the {} bytes of the message", octets.len()))
+        };
         let table = u32_at(octets, 0).ok_or_else(|| faulty("the root"))?;
         let tstamp = field(octets, table, TSTAMP).ok_or_else(|| faulty("the table"))?;
         // A scalar with its default value, zero, may be omitted.

@@ -59,7 +59,8 @@ impl ServiceModel for Rc {
         let style = trigger.report_style();
         let offers = |it: &&ReportStyle| it.style == style && it.action_format == 1;
         let offered = definition.reports.iter().flatten().find(offers);
-        let offered = offered.ok_or(SmError::Absent("report style that can be monitored at this base station"))?;
+        let offered =
+            offered.ok_or(SmError::Absent("report style that can be monitored at this base station"))?;
         let numbers: Vec<_> = match style {
             // Other implementations offer further parameters in this style, but a monitor shows the state.
             UE_INFORMATION => vec![STATE_CHANGED_TO],

@@ -154,7 +154,9 @@ impl SliceSet {
             }
             // Without an algorithm, the parameters are stored for a later algorithm and reserve nothing.
             (SliceAlgorithm::None, _) => Ok(0),
-            (algorithm, _) => invalid(&format!("its parameters do not match the algorithm {}", algorithm.name())),
+            (algorithm, _) => {
+                invalid(&format!("its parameters do not match the algorithm {}", algorithm.name()))
+            }
         }
     }
 }
@@ -226,7 +228,11 @@ mod tests {
         }
         assert_eq!(why(set.after(&allocate(1, &[(3, 1), (2, 1), (3, 1)]), 106)), Reason::Invalid);
         set.algorithm = SliceAlgorithm::None;
-        assert_eq!(why(set.after(&allocate(1, &[(1, 1)]), 106)), Reason::Invalid, "without an algorithm, slice 0 serves all UEs, so slice 1 must have no allocation");
+        assert_eq!(
+            why(set.after(&allocate(1, &[(1, 1)]), 106)),
+            Reason::Invalid,
+            "without an algorithm, slice 0 serves all UEs, so slice 1 must have no allocation"
+        );
     }
 
     #[test]

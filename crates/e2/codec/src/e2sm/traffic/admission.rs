@@ -33,7 +33,9 @@ fn put<T>(list: &mut Vec<T>, new: T, most: usize, is_same: impl Fn(&T) -> bool) 
     match list.iter_mut().find(|known| is_same(known)) {
         Some(known) => *known = new,
         None if room => list.push(new),
-        None => return refuse(Reason::TooMany, format!("a bearer can have at most {most} queues or filters")),
+        None => {
+            return refuse(Reason::TooMany, format!("a bearer can have at most {most} queues or filters"));
+        }
     }
     Ok(())
 }
@@ -57,7 +59,9 @@ impl TrafficConfig {
                 put(&mut next.queues, *queue, QUEUES_MAX, |known| known.id == queue.id)?;
             }
             TrafficAction::DeleteQueue(DEFAULT_QUEUE) => {
-                let what = format!("queue {DEFAULT_QUEUE} receives packets that match no filter, so it cannot be deleted");
+                let what = format!(
+                    "queue {DEFAULT_QUEUE} receives packets that match no filter, so it cannot be deleted"
+                );
                 return refuse(Reason::InUse, what);
             }
             TrafficAction::DeleteQueue(id) => {
@@ -159,7 +163,10 @@ mod tests {
             config = config.after(&queue(id)).unwrap();
         }
         assert_eq!(config.after(&queue(99)).unwrap_err().reason, Reason::TooMany);
-        assert!(config.after(&queue(3)).is_ok(), "an existing queue must be changeable when the limit is reached");
+        assert!(
+            config.after(&queue(3)).is_ok(),
+            "an existing queue must be changeable when the limit is reached"
+        );
         for id in 0..FILTERS_MAX as u16 {
             config = config.after(&TrafficAction::PutFilter(Filter { id, ..FILTER })).unwrap();
         }

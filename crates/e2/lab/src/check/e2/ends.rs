@@ -53,7 +53,9 @@ pub(super) fn silently(link: &mut Link, what: &str) -> Outcome {
                 if let Some(cause) = refusal(&decoded.message) {
                     let cause = cause.map_or_else(|| "none".to_owned(), |cause| cause.name());
                     let name = decoded.message.name();
-                    return fails(format!("expected no response to {what}; received {name} (cause: {cause})"));
+                    return fails(format!(
+                        "expected no response to {what}; received {name} (cause: {cause})"
+                    ));
                 }
             }
             PeerMessage::Odd(rejection) => {

@@ -198,7 +198,9 @@ impl Link {
                     }
                 }
                 Some(PeerMessage::Odd(rejection)) => {
-                    return fails(format!("expected {what}; received bytes that are not a message: {rejection}"));
+                    return fails(format!(
+                        "expected {what}; received bytes that are not a message: {rejection}"
+                    ));
                 }
                 Some(PeerMessage::End(why)) => return fails(format!("expected {what}; {why}")),
                 None => {

@@ -113,17 +113,20 @@ fn wrong_reset(
 }
 
 pub(super) fn unknown_element(it: &mut ScriptedNodes) -> Outcome {
-    wrong_reset(it, "a reset with an unknown element", &[NOT_UNDERSTOOD], |pdu| malformed::with_unknown(pdu, 0))
+    wrong_reset(it, "a reset with an unknown element", &[NOT_UNDERSTOOD], |pdu| {
+        malformed::with_unknown(pdu, 0)
+    })
 }
 
 pub(super) fn ignored_element(it: &mut ScriptedNodes) -> Outcome {
     let mut link = it.set_up()?;
     let pdu = spoiled(&link, &reset(&link, 20), |pdu| malformed::with_unknown(pdu, 1))?;
     link.say_pdu(&pdu);
-    let response_id = link.expect("the response to a reset with an unknown element", |_, message| match message {
-        Message::ResetResponse(m) => Some(m.transaction_id),
-        _ => None,
-    })?;
+    let response_id =
+        link.expect("the response to a reset with an unknown element", |_, message| match message {
+            Message::ResetResponse(m) => Some(m.transaction_id),
+            _ => None,
+        })?;
     it.keep(link);
     let link = it.connect()?;
     same_run(&link, "the reset response", 20, response_id)

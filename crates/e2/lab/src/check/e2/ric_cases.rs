@@ -166,7 +166,9 @@ fn service_update(it: &mut ScriptedNodes) -> Outcome {
     it.keep(link);
     match (acknowledged, named.as_slice()) {
         (true, [901]) => Ok(()),
-        (true, others) => fails(format!("the response names the functions {others:?} instead of the added 901")),
+        (true, others) => {
+            fails(format!("the response names the functions {others:?} instead of the added 901"))
+        }
         (false, _) => fails("the service update is refused"),
     }
 }
@@ -200,11 +202,12 @@ fn configure(
         removed: removed.map(|one| vec![one]),
         tnl_removed: None,
     }))?;
-    let (run, answer) = link.expect("the response to a configuration update", |_, message| match message {
-        Message::E2NodeConfigurationUpdateAcknowledge(m) => Some((m.transaction_id, Ok(m))),
-        Message::E2NodeConfigurationUpdateFailure(m) => Some((m.transaction_id, Err(m.cause))),
-        _ => None,
-    })?;
+    let (run, answer) =
+        link.expect("the response to a configuration update", |_, message| match message {
+            Message::E2NodeConfigurationUpdateAcknowledge(m) => Some((m.transaction_id, Ok(m))),
+            Message::E2NodeConfigurationUpdateFailure(m) => Some((m.transaction_id, Err(m.cause))),
+            _ => None,
+        })?;
     same_run(link, "the configuration update response", number, run)?;
     Ok(answer)
 }
@@ -340,10 +343,11 @@ fn subscription_failure(it: &mut ScriptedNodes) -> Outcome {
 fn indication(it: &mut ScriptedNodes) -> Outcome {
     let (mut link, mut xapp, at_node, at_xapp) = subscribed(it)?;
     indicated(&mut link, at_node, b"as it was")?;
-    let (request, header, body) = xapp.link.expect("the indication at the xApp", |_, message| match message {
-        Message::RicIndication(m) => Some((m.request_id, m.header, m.message)),
-        _ => None,
-    })?;
+    let (request, header, body) =
+        xapp.link.expect("the indication at the xApp", |_, message| match message {
+            Message::RicIndication(m) => Some((m.request_id, m.header, m.message)),
+            _ => None,
+        })?;
     it.keep(link);
     match (request == at_xapp, &header[..], &body[..]) {
         (true, b"header", b"as it was") => Ok(()),

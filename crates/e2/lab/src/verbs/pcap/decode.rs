@@ -111,8 +111,9 @@ pub(super) fn run(arguments: &Arguments, format: Format) -> Result<(), Failure> 
     if summary.undecodable + summary.differing.unwrap_or(0) == 0 {
         return Ok(());
     }
-    let differing =
-        summary.differing.map_or_else(String::new, |n| format!(", and {n} differ when they are encoded again"));
+    let differing = summary
+        .differing
+        .map_or_else(String::new, |n| format!(", and {n} differ when they are encoded again"));
     Err(Failure::Check(format!(
         "{} of {} PDUs cannot be decoded{differing}",
         summary.undecodable, summary.pdus

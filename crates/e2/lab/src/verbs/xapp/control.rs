@@ -280,5 +280,9 @@ pub(super) async fn run(arguments: Arguments, format: Format) -> Result<(), Fail
         output.item(&answer)?;
     }
     output.finish(&summary)?;
-    if summary.refused > 0 { Err(Failure::Check("a base station or the RIC refused a control".to_owned())) } else { Ok(()) }
+    if summary.refused > 0 {
+        Err(Failure::Check("a base station or the RIC refused a control".to_owned()))
+    } else {
+        Ok(())
+    }
 }

@@ -135,7 +135,8 @@ async fn nodes(xapp: &XappHandle, arguments: &Arguments) -> Result<Vec<Node>, Fa
             return Ok(found);
         }
         if begin.elapsed() > NODE_WAIT {
-            let name = arguments.node.as_deref().map_or_else(String::new, |name| format!(" with the name {name}"));
+            let name =
+                arguments.node.as_deref().map_or_else(String::new, |name| format!(" with the name {name}"));
             let others = if others.is_empty() { "none".to_owned() } else { others.join(", ") };
             return Err(Failure::Environment(format!("no base station{name}; connected: {others}")));
         }

@@ -293,9 +293,10 @@ impl<C: RcControl> Function<C> {
         let number = name.number();
         let unknown = || Refusal::new(Reason::UnknownUe, format!("there is no UE {name}"));
         match order {
-            Order::SliceQuotas(_) if ctx.controller() != ctx.first_controller() => {
-                Err(Refusal::new(Reason::NotOwner, "only the first controller may set quotas, because they apply to all UEs of the carrier"))
-            }
+            Order::SliceQuotas(_) if ctx.controller() != ctx.first_controller() => Err(Refusal::new(
+                Reason::NotOwner,
+                "only the first controller may set quotas, because they apply to all UEs of the carrier",
+            )),
             Order::Handover(_) | Order::QosFlows { .. } if !sees(ues, number) => Err(unknown()),
             Order::Handover(_) | Order::QosFlows { .. } if !self.is_ue(number, name) => Err(unknown()),
             Order::SliceQuotas(quotas) => {

@@ -184,7 +184,11 @@ fn node_moves_immediately_between_live_rics() {
     lab.pass(20);
     assert_eq!(lab.admitted(0, 1), Some(1));
     lab.ask(1, 1);
-    assert_eq!(lab.admitted(1, 1), None, "the node must not be admitted before the other RIC has acknowledged the claim");
+    assert_eq!(
+        lab.admitted(1, 1),
+        None,
+        "the node must not be admitted before the other RIC has acknowledged the claim"
+    );
     assert_eq!(lab.closed(0), ["RIC b serves the node now"]);
     lab.pass(15);
     assert_eq!(lab.admitted(1, 1), Some(2));
@@ -206,7 +210,10 @@ fn silent_ric_delays_takeover() {
     assert_eq!(lab.admitted(1, 1), None);
     assert!(lab.rics[0].is_lawful(lab.now), "the lease must be valid for 1 s after the last heartbeat");
     lab.pass(300);
-    assert!(!lab.rics[0].is_lawful(lab.now), "the silent RIC must be fenced before another RIC serves the node");
+    assert!(
+        !lab.rics[0].is_lawful(lab.now),
+        "the silent RIC must be fenced before another RIC serves the node"
+    );
     assert_eq!(lab.admitted(1, 1), None);
     lab.pass(300);
     assert_eq!(lab.admitted(1, 1), Some(2));

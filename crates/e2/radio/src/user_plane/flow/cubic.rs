@@ -245,7 +245,10 @@ mod tests {
         sender.dropped(4);
         sender.dropped(5);
         sender.acknowledged(3, 4, 0, 30_000);
-        assert_eq!(sender.reductions, 0, "the loss must not be detected before a later packet is acknowledged");
+        assert_eq!(
+            sender.reductions, 0,
+            "the loss must not be detected before a later packet is acknowledged"
+        );
         sender.acknowledged(9, 4, 0, 31_000);
         assert_eq!((sender.reductions, sender.flying), (1, 0));
         assert!((sender.window - 14.0 * BETA).abs() < 1e-9, "{}", sender.window);

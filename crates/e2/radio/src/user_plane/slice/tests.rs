@@ -77,7 +77,10 @@ fn slice_gets_all_slots_at_first_after_idle_time() {
     let chosen = run(&set, 50.0, 40_000, |slot| if (10_000..20_000).contains(&slot) { 0b01 } else { 0b11 });
     let alone = chosen[20_000..].iter().take_while(|slice| **slice == Some(1)).count();
     // The number of slots is ln(a / (b + a²)) / ln(1 - β), with a = 0.66 and b = 0.34.
-    assert!((160..=162).contains(&alone), "after its return, slice 1 must get 160 to 162 consecutive slots, not {alone}");
+    assert!(
+        (160..=162).contains(&alone),
+        "after its return, slice 1 must get 160 to 162 consecutive slots, not {alone}"
+    );
     let after = shares(&chosen[21_000..]);
     assert!((after[0] - 0.66).abs() < 0.01, "{after:?}");
 }
@@ -181,7 +184,10 @@ fn unused_guarantee_goes_to_other_slices() {
         }
         for (got, expected) in prbs.iter().zip(expected) {
             let got = f64::from(*got) / 20_000.0;
-            assert!((got - expected).abs() < 1.0, "a slice gets {got} % instead of {expected} %: {first:?} {second:?}");
+            assert!(
+                (got - expected).abs() < 1.0,
+                "a slice gets {got} % instead of {expected} %: {first:?} {second:?}"
+            );
         }
     }
 }

@@ -143,10 +143,7 @@ fn subscription_keeps_order_on_both_paths() {
                 taken.borrow_mut().entry(of).or_default().push(number);
             }
         });
-        assert!(
-            !world.run(10_000_000),
-            "seed {seed}: the tasks must end within the maximum number of steps"
-        );
+        assert!(!world.run(10_000_000), "seed {seed}: the tasks must end within the maximum number of steps");
         assert_eq!(got.borrow().len(), agents * usize::from(SUBSCRIPTIONS), "seed {seed}");
         for (of, numbers) in got.take() {
             assert!(numbers.iter().copied().eq(0..REPORTS), "seed {seed}, {of:?}: {numbers:?}");
@@ -155,7 +152,10 @@ fn subscription_keeps_order_on_both_paths() {
         past += passed;
         through += (agents * usize::from(SUBSCRIPTIONS)) as u64 * u64::from(REPORTS) - passed;
     }
-    assert!(past > 1_000 && through > 1_000, "both paths must be used: {past} indications used the fast path, {through} the machine");
+    assert!(
+        past > 1_000 && through > 1_000,
+        "both paths must be used: {past} indications used the fast path, {through} the machine"
+    );
 }
 
 #[test]
@@ -249,7 +249,11 @@ fn panicking_transport_of_xapp_ends_only_its_link() {
         batch.push(Time::ZERO);
         batch.flush(Time::ZERO);
     }
-    assert_eq!(counts.panics.load(Ordering::Relaxed), 1, "a transport that panicked must not be written to again");
+    assert_eq!(
+        counts.panics.load(Ordering::Relaxed),
+        1,
+        "a transport that panicked must not be written to again"
+    );
     assert!(bad.is_over() && !good.is_over());
     let runtime = Builder::new_current_thread().enable_all().build().unwrap();
     let got = runtime.block_on(receive(&xapp, &mut FrameReader::default())).unwrap().unwrap();

@@ -31,7 +31,10 @@ pub fn schedule(text: &str) -> Result<Command, RequestError> {
     match text {
         "0" => Ok(Command::Schedule(false)),
         "1" => Ok(Command::Schedule(true)),
-        _ => Err(wrong(404, "only /dl_sched/0 (base stations schedule) and /dl_sched/1 (this controller schedules) exist")),
+        _ => Err(wrong(
+            404,
+            "only /dl_sched/0 (base stations schedule) and /dl_sched/1 (this controller schedules) exist",
+        )),
     }
 }
 

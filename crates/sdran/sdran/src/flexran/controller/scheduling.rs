@@ -147,7 +147,11 @@ mod tests {
         // There are 13 groups and three UEs, one of which has no data.
         let cell = agent(25, &[500, 0, 700]);
         assert_eq!(given(&share(&cell, &mut first)), [(1, 0x007f), (3, 0x1f80)]);
-        assert_eq!(given(&share(&cell, &mut first)), [(3, 0x007f), (1, 0x1f80)], "the UE that gets the remaining group must change");
+        assert_eq!(
+            given(&share(&cell, &mut first)),
+            [(3, 0x007f), (1, 0x1f80)],
+            "the UE that gets the remaining group must change"
+        );
         assert_eq!(given(&share(&agent(106, &[1]), &mut first)), [(1, 0x07ff_ffff)]);
         assert_eq!(
             given(&share(&agent(65_535, &[1]), &mut first)),
