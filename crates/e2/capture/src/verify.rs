@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn canonical_bytes_do_not_differ() {
+    fn canonical_encoding_is_reported_as_equal() {
         assert_eq!(difference(&delete()), None);
     }
 

@@ -224,7 +224,7 @@ proptest! {
     /// A loss affects the messages with lost bytes, and later ones until a message begins at a segment start. The
     /// loss is reported, and no message is invented.
     #[test]
-    fn loss_is_reported_and_no_message_invented((messages, base, pieces) in streams(), lost in any::<prop::sample::Index>()) {
+    fn lost_segments_are_reported_and_create_no_messages((messages, base, pieces) in streams(), lost in any::<prop::sample::Index>()) {
         let stream = framed(&messages);
         let (from, to) = pieces[lost.index(pieces.len())];
         let kept: Vec<_> = pieces.iter().filter(|piece| piece.1 <= from || piece.0 >= to).collect();

@@ -173,7 +173,7 @@ fn random_values_round_trip_and_prefixes_fail() {
 
 /// Additions, which random values lack.
 #[test]
-fn additions_round_trip() {
+fn kpm_additions_round_trip() {
     let bin = |index| Bin { index, start: BinValue::Int(-3), end: BinValue::Real(0.5) };
     let bins = BinRanges { x: vec![bin(1), bin(65_535)], y: None, z: Some(vec![bin(2)]) };
     let label = Label { ssb: Some(3), mimo: Some(2), ..Label::none() };

@@ -100,7 +100,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 20_000, failure_persistence: None, ..ProptestConfig::default() })]
     /// The general decoder accepts everything that the fast decoder accepts, with the same values.
     #[test]
-    fn general_decoder_accepts_what_the_fast_one_accepts(
+    fn general_decoder_accepts_all_messages_of_fast_decoder(
         seed in 0u64..50, control: bool, edits in prop::collection::vec((0usize..80, any::<u8>()), 0..4), cut in 0usize..4
     ) {
         let version = Version::ALL[seed as usize % 3];

@@ -423,7 +423,7 @@ fn policy_types(from: &Path) -> Result<BTreeMap<String, PolicyType>, ComponentEr
         };
         if !a1::is_id(name) || types.len() >= TYPES_MAX {
             let why = format!(
-                "the name of a policy type has 1 to 60 characters of A-Z, a-z, 0-9, '-', '_' and '.'; at most {TYPES_MAX} types are allowed"
+                "the name of a policy type must have 1 to 60 characters of A-Z, a-z, 0-9, '-', '_' and '.'; at most {TYPES_MAX} types are allowed"
             );
             return Err(wrong(&path, why));
         }

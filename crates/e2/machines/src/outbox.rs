@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn full_outbox_drops_oldest_of_other_flows_for_first_message_of_a_flow() {
+    fn message_of_empty_flow_displaces_oldest_of_all_flows() {
         let mut o = outbox();
         o.push_indication(Time::ZERO, FlowId(1), frame(1, 90));
         o.push_indication(Time::ZERO, FlowId(2), frame(2, 90));

@@ -166,7 +166,7 @@ fn disconnecting_node_fails_only_modification() {
 }
 
 #[test]
-fn earlier_versions_and_last_action_are_refused() {
+fn modification_is_refused_before_v3_and_for_last_action() {
     let mut s = Scene::new(Version::V2_03);
     assert!(s.modify().is_empty());
     assert_eq!(s.heard(), [Cause::Protocol(CauseProtocol::SemanticError).to_string()]);

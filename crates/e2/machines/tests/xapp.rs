@@ -296,7 +296,7 @@ fn reconnect_delay_is_capped_at_one_second() {
 }
 
 #[test]
-fn standing_subscriptions_follow_nodes() {
+fn standing_subscriptions_are_sent_to_new_nodes() {
     let mut bench = XappDriver::up(config(), &[5]);
     let trigger = Bytes::from_static(&[1, 0, 0, 0]);
     let standing = bench.xapp.subscribe_all(OID, trigger, vec![ActionToBeSetup::report(0)]).unwrap();

@@ -537,7 +537,7 @@ fn mixed(seed: u64, until_us: u64) -> Cell {
 }
 
 #[test]
-fn runs_with_equal_commands_are_equal() {
+fn runs_are_equal_until_commands_differ() {
     let mut one = mixed(5, SECOND);
     let mut other = mixed(5, SECOND);
     assert!(format!("{one:?}") == format!("{other:?}"));

@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn xapp_access_follows_its_rule() {
+    fn xapp_accesses_only_namespaces_of_its_rule() {
         let access = Access { reads: ["shared".to_owned()].into(), writes: ["out".to_owned()].into() };
         let commons = SharedData::local([("one".to_owned(), access)].into());
         let put = |xapp, namespace: &str| {

@@ -402,7 +402,7 @@ mod tests {
     }
 
     #[test]
-    fn labels_are_escaped() {
+    fn metric_labels_are_escaped() {
         assert_eq!(labels(&[("node", "a\"b\\c\nd"), ("e", "f")]), r#"{node="a\"b\\c\nd",e="f"}"#);
     }
 }

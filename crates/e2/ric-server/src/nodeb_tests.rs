@@ -95,7 +95,7 @@ fn nodes_of_split_gnb_match_e2_manager() {
 }
 
 #[test]
-fn lte_nodes_have_no_functions_and_truncated_plmns() {
+fn lte_nodes_have_enb_types_and_no_functions() {
     let ng_enb = GlobalNgEnbId { plmn: plmn(), enb_id: NgEnbId::Macro(ShortBits::new(0x290, 20)) };
     let ng_enb = GlobalE2NodeId::NgEnb(E2NodeNgEnb { ng_enb, enb: None, du_id: None });
     let expected = json!({

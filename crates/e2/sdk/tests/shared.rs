@@ -61,7 +61,7 @@ fn every_5_ms() -> HwTrigger {
 }
 
 #[test]
-fn clones_work_in_tasks_of_several_threads() {
+fn cloned_handles_work_in_tasks_of_several_threads() {
     within_patience(async {
         let Network { xapp, node, ric, agent } = network().await;
         let tasks: Vec<_> = (0..8)
@@ -224,7 +224,7 @@ fn requests_of_an_actor_are_limited() {
 }
 
 #[test]
-fn dropped_start_ends_the_thread() {
+fn thread_ends_if_start_call_is_dropped() {
     within_patience(async {
         let alive = Arc::new(());
         let held = Arc::clone(&alive);

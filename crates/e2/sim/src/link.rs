@@ -138,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pipe_keeps_order_delays_and_fills() {
+    fn link_keeps_order_delays_messages_and_has_limited_capacity() {
         let mut pipe = Pipe::default();
         let ms = Duration::from_millis;
         let pdu = || Item::Pdu(Bytes::from_static(&[0; 996]));

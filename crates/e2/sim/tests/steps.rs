@@ -162,7 +162,7 @@ fn clock_jump_expires_timers_and_delay_slows_messages() {
 
 /// An xApp whose reports are not checked delivers each event to the caller once, and survives faults.
 #[test]
-fn caller_takes_client_events_once() {
+fn client_events_are_returned_only_once() {
     let mut lab = lab();
     let client = lab.world.client("client", |_, life| {
         let mut xapp = Xapp::new(XappConfig::new("ric").with(|it| it.seed = life.into()));

@@ -173,7 +173,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn advice_contains_counters() {
+    fn guideline_texts_contain_counter_values() {
         assert!(guidelines(&ControllerCounters::default()).is_empty());
         let bad = ControllerCounters {
             received: 200,

@@ -390,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn header_is_four_bytes() {
+    fn plain_indication_header_has_four_bytes() {
         assert_eq!(decode_indication_header(&INDICATION_HEADER), Ok(0));
         assert!(decode_indication_header(&[]).is_err());
         assert!(decode_indication_header(&[0; 5]).is_err());

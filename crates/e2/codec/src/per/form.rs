@@ -422,7 +422,7 @@ mod tests {
     }
 
     #[test]
-    fn values_round_trip_by_names() {
+    fn values_round_trip_through_named_form() {
         round::<SliceCommand>();
         round::<SliceIndication>();
         round::<TrafficCommand>();
@@ -442,7 +442,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_name_the_fault() {
+    fn form_errors_name_fault_and_field() {
         let share = |ppm| fields([("capacity", Form::Integer(ppm))]);
         let slice = |parameters| {
             fields([

@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn other_forms_decode_and_invalid_ones_fail() {
+    fn non_canonical_reals_decode_and_invalid_ones_fail() {
         assert_eq!(decode(b"\x02 3,25"), Some(3.25));
         assert_eq!(decode(b"\x0315.E-1"), Some(1.5));
         assert_eq!(decode(&[0x90, 1, 3]), Some(24.0)); // base 8

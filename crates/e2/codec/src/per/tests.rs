@@ -49,7 +49,7 @@ fn integer<const LOW: u64, const HIGH: u64>(value: u64, octets: &[u8]) {
 }
 
 #[test]
-fn integers_of_every_range_class() {
+fn integers_of_every_range_class_have_expected_encoding() {
     integer::<3, 3>(3, &[0x80]);
     integer::<0, 1>(1, &[0xc0]);
     integer::<5, 9>(9, &[0b1100_0000]);
@@ -112,7 +112,7 @@ fn contents(n: usize) -> Vec<u8> {
 }
 
 #[test]
-fn octet_strings_open_types_and_lists_of_every_length() {
+fn octet_strings_open_types_and_lists_round_trip_at_every_length() {
     type Octets = List<0, 200_000, Int<0, 255>>;
     for n in LENGTHS {
         let contents = contents(n);
@@ -256,7 +256,7 @@ fn bit_strings_align_from_17_bits_on() {
 }
 
 #[test]
-fn depth_and_elements_are_limited() {
+fn nesting_depth_and_list_length_are_limited() {
     let nested = (0..20).fold(vec![0], |inner: Vec<u8>, _| in_fragments(&inner));
     fn descend(r: &mut Reader, levels: usize) -> Result<(), DecodeError> {
         if levels == 0 { Ok(()) } else { r.open(|r| descend(r, levels - 1)) }

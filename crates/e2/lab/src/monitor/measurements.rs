@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn flags_become_a_kpm_selection() {
+    fn kpm_flags_become_a_selection() {
         let part = MonitorComponent {
             kpm_style: Some(5),
             kpm_measure: vec!["DRB.UEThpDl".to_owned()],

@@ -135,8 +135,8 @@ fn metrics() -> Vec<Metric> {
         Scalar Neither "payload_mbps" "Mbit/s" "service model payload at the xApp";
         Scalar Neither "e2_mbps" "Mbit/s" "E2AP messages from the base stations, without transport headers" .counted();
         Scalar Lower "lost" "" "gaps in the sequence numbers at the xApp";
-        Scalar Lower "backlog_ratio" "" "indications sent in the window that neither arrived in it nor were lost, beyond those of one period, divided by those sent; above 0.01 the RIC or the xApp does not keep up";
-        Scalar Lower "loss_ratio" "" "the larger of the share of lost indications (0 without sequence numbers) and of a backlog_ratio above 0.01";
+        Scalar Lower "backlog_ratio" "" "share of the indications sent in the window that neither arrived nor were lost, after subtracting those of one period; above 0.01 the RIC or the xApp does not keep up";
+        Scalar Lower "loss_ratio" "" "share of lost indications (0 without sequence numbers), or backlog_ratio if that is above 0.01 and larger";
         Scalar Lower "dropped" "" "reports dropped by base stations because the controller did not read in time";
         Scalar Lower "setup_us" "us" "time from the start of the first base station until all were accepted, within 20 ms" .formerly("set_up_us");
         Scalar Lower "nodes_lost" "" "base stations not connected at the end";

@@ -356,7 +356,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn phases_exclude_time_at_both_ends() {
+    fn phases_exclude_their_first_and_last_seconds() {
         let sample = |half: u32| {
             let at_s = f64::from(half) / 2.0;
             let second = half / 2;

@@ -122,7 +122,7 @@ fn small_terminal_shows_number_of_omitted_lines() {
 }
 
 #[test]
-fn pipe_lines_are_self_contained() {
+fn lines_for_a_pipe_name_node_ue_and_columns() {
     let (values, mut screen) = watched(Some(2));
     assert_eq!(
         screen.lines(&values),

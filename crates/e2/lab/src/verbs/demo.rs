@@ -398,8 +398,8 @@ fn print(s: &Summary, format: Format) -> Result<(), Failure> {
     }
     if s.indications_per_s < BUSY_BELOW * s.expected_per_s {
         output.text(format_args!(
-            "\n  This machine was too busy for all of it: {:.0} % of {:.0} indications a second arrived. The figures above are\n  \
-             of a busy machine; `ranlab demo --period 100ms` asks for less.",
+            "\n  This machine was too busy: only {:.0} % of {:.0} indications per second arrived, so the figures above\n  \
+             are not typical. `ranlab demo --period 100ms` sends fewer indications.",
             s.indications_per_s / s.expected_per_s * 100.0,
             s.expected_per_s
         ))?;

@@ -33,7 +33,7 @@ mod tests {
     use ranlab_e2_codec::e2ap::{ErrorIndication, Message, encode};
 
     #[test]
-    fn every_cause_fits_every_version() {
+    fn every_cause_is_converted_for_every_version() {
         for version in Version::ALL {
             for seed in 0..2_000 {
                 let Some(Message::ErrorIndication(ErrorIndication { cause: Some(cause), .. })) =

@@ -402,7 +402,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn documentation_has_the_table() {
+    fn documentation_contains_element_table() {
         let documented = include_str!("../../../../../docs/reference/e2sm-elements.md");
         let rows: Vec<&str> = documented.lines().filter(|line| line.starts_with("| ")).skip(1).collect();
         assert_eq!(rows, MODELS.iter().copied().flatten().map(Element::row).collect::<Vec<_>>());

@@ -80,10 +80,10 @@ fn host(peer: &str) -> &str {
 }
 
 /// Hint for an E2 setup request at the E42 listener.
-const SETUP_AT_E42: &str = "a base station's setup came to the listener for xApps: base stations connect to the address of \
-     --e2, port 36421 by default (36422, the E2 port of O-RAN SC's E2T, is the port for xApps at FlexRIC and at this RIC)";
-const SETUP_AT_E2: &str = "an xApp's setup came to the listener for base stations: xApps join at the address of --e42, port \
-     36422 by default";
+const SETUP_AT_E42: &str = "a base station sent its setup request to the listener for xApps: base stations connect to the \
+     address of --e2, port 36421 by default (36422 is the E2 port of O-RAN SC's E2T, but the port for xApps at FlexRIC and at this RIC)";
+const SETUP_AT_E2: &str = "an xApp sent its setup request to the listener for base stations: xApps join at the address of \
+     --e42, port 36422 by default";
 const NO_SETUP: &str = "the first message is no E2 setup: is this the address of --e2, and does the peer send E2AP (not HTTP, \
      X2AP or NGAP)? A base station that did not notice a restart of the RIC has to reconnect";
 const OTHER_VERSION: &str = "the peer is built for another version of E2AP or of a service model than its messages indicate: \
@@ -95,13 +95,13 @@ const MALFORMED: &str = "the message is not valid aligned PER: check whether a l
      the message was dropped; nothing else is affected";
 const SAME_ID: &str = "two base stations have the same id: configure different ids (gnb_id, ran_node_name); a base station that \
      has just restarted is accepted after its old connection has been silent for 10 s";
-const FULL: &str = "the maximum number of base stations is connected: --max-nodes raises it";
+const FULL: &str = "the maximum number of base stations is connected: --max-nodes changes this limit";
 const NOT_LISTED: &str = "The RIC has a list of base stations (--admit): add this base station by its network or name; an entry \
     with @NAME requires a connection over tls:// with a certificate for that name.";
 const SETS_UP_AGAIN: &str = "the peer repeats its setup: it does not accept the RIC's response, most likely because it is built for \
      another version of E2AP; the peer's log contains the reason";
 const NO_SUCH_FUNCTION: &str = "the base station has no RAN function with this id: each base station chooses its ids \
-     (KPM is 2 with some and 147 with others), find the function by its OID";
+     (KPM is 2 with some and 147 with others), so find the function by its OID";
 const KPM_REFUSED: &str = "the base station refuses this KPM subscription: it may not support the style, a measurement, the \
      label or the period; style 5 requires two UE ids or more, styles 3 and 4 a condition that the base station supports; OCUDU and \
      srsRAN send the cause misc: control-processing-overload for all of these, and support only the label noLabel";

@@ -192,7 +192,7 @@ fn hw_applies_policies_until_they_are_deleted() {
 }
 
 #[test]
-fn association_control_adds_controller_assigns_ue_and_removes() {
+fn association_commands_add_and_remove_controller_and_assign_ue() {
     let mut agent = Agent::new(config());
     agent.register(Box::new(Association::new()), Some(association::DEFAULT_FUNCTION_ID)).unwrap();
     let mut bench = AgentDriver::up(agent, Version::V2_03);

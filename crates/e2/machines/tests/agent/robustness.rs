@@ -7,7 +7,7 @@ use ranlab_machine::Random;
 use std::time::Duration;
 
 #[test]
-fn broken_bytes_close_before_setup_and_get_error_indication_after() {
+fn invalid_bytes_close_connection_before_setup_and_get_error_indication_later() {
     let mut bench = AgentDriver::new(Probe::agent(config()).0);
     bench.add("a");
     bench.input(AgentInput::Connected { controller: C0 });

@@ -85,7 +85,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn functions_agree_with_standard_library(x in 1e-12_f64..1e12, y in -60.0_f64..60.0) {
+        fn math_functions_agree_with_standard_library(x in 1e-12_f64..1e12, y in -60.0_f64..60.0) {
             prop_assert!((ln(x) - x.ln()).abs() <= 4e-15 * x.ln().abs().max(1.0));
             prop_assert!((exp(y) / y.exp() - 1.0).abs() <= 4e-15 * y.abs().max(1.0));
             prop_assert!((cbrt(x) / x.cbrt() - 1.0).abs() <= 1e-14);

@@ -175,7 +175,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn mnc_lengths_convert() {
+    fn plmns_with_two_and_three_digit_mnc_convert() {
         for (mcc, mnc, mnc_digits) in [(505, 1, 2), (1, 1, 2), (310, 260, 3), (999, 9, 3)] {
             assert_eq!(plmn(Plmn::new(mcc, mnc, mnc_digits)), up::Plmn { mcc, mnc, mnc_digits });
         }

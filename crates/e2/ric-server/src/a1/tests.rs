@@ -41,7 +41,7 @@ fn same(one: &str, other: &str) -> bool {
 }
 
 #[test]
-fn policy_create_read_update_delete() {
+fn a1_policy_can_be_created_read_updated_and_deleted() {
     let a1 = a1();
     let at = "policytypes/qos_1.0.0/policies/p1";
     let status_at = format!("{at}/status");

@@ -32,7 +32,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_are_pairs_of_digits() {
+    fn hex_text_has_two_digits_per_byte() {
         assert_eq!(octets("00fFa5"), Some(Bytes::from_static(&[0, 255, 0xa5])));
         assert_eq!(hex(&[0, 255, 0xa5]), Json::from("00ffa5"));
         assert_eq!(octets(""), Some(Bytes::new()));

@@ -216,7 +216,7 @@ fn same_seed_gives_same_run() {
 }
 
 #[test]
-fn too_many_ues_for_a_body_is_a_fault() {
+fn report_with_too_many_ues_for_a_body_is_a_fault() {
     let agent = FlexranAgent::new(FlexranAgentSettings { max_ues: 4_000, ..settings() });
     let mut pair =
         StreamPair::new(agent, FlexranSession::new(SessionSettings::default()), StreamFaults::delay(MS), 1);

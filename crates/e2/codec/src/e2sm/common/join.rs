@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn base_stations_do_not_share_numbers() {
+    fn ues_of_different_base_stations_are_not_joined() {
         let mut join = UeJoin::default();
         for number in [7, 8] {
             join.add(&GlobalE2NodeId::gnb(Plmn::new(505, 1, 2), number, 22), "f1ap=3 ran=3");

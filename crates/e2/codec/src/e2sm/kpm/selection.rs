@@ -492,7 +492,7 @@ mod tests {
     }
 
     #[test]
-    fn slices_become_conditions_or_labels() {
+    fn selected_slices_become_conditions_or_labels() {
         let slice = Snssai::new(1, Some(0x10203));
         let at = |style| {
             let selection = Selection { style: Some(style), slice: Some(slice), ..chosen(&["DRB.UEThpDl"]) };

@@ -187,7 +187,7 @@ mod tests {
     use crate::e2sm::{Encoding, Octets};
 
     #[test]
-    fn headers_have_names() {
+    fn kpm_header_has_named_form() {
         let header = IndicationHeader { sender: Some("du".to_owned()), ..TimeStamp::V2(16).into() };
         let form = serde_json::Value::from(header.to_form().unwrap());
         let expected = serde_json::json!({ "indicationHeader-formats": { "indicationHeader-Format1": {
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn length_determines_version() {
+    fn time_length_determines_kpm_version() {
         for start in [TimeStamp::V2(0xe8d4_a510), TimeStamp::V3(0xe8d4_a510 << 32)] {
             let header = IndicationHeader { sender: Some("ranlab".to_owned()), ..start.into() };
             let octets = header.to_octets(Encoding::Per).unwrap();

@@ -21,7 +21,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn controls_name_slices_and_ues() {
+    fn control_targets_name_slices_and_ues() {
         let slice = Slice {
             id: 7,
             label: "w".to_owned(),

@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn every_list_has_a_maximum_length() {
+    fn queue_and_filter_lists_have_a_maximum_length() {
         let mut config = TrafficConfig::default();
         for id in 1..QUEUES_MAX as u8 {
             config = config.after(&queue(id)).unwrap();

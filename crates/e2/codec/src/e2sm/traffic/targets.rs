@@ -24,7 +24,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn control_names_the_bearer_and_its_queue() {
+    fn control_targets_name_bearer_and_queue() {
         let bearer = BearerId { rnti: 17_921, rbid: 1 };
         let command = TrafficCommand { bearer, action: TrafficAction::DeleteQueue(2) };
         let message = command.to_octets(Encoding::Per).unwrap();

@@ -68,7 +68,7 @@ pub(super) fn run(arguments: &Arguments, format: Format) -> Result<(), Failure> 
     let summary = ranlab_sdk::run(record(arguments))?;
     let mut output = Output::new(format);
     output.text(format_args!(
-        "recorded {} PDUs ({} bytes) of {} connections to {}; {} refused, {} broken",
+        "recorded {} PDUs ({} bytes) of {} connections to {}; {} connections were refused, {} were broken",
         summary.pdus, summary.bytes, summary.connections, summary.out, summary.refused, summary.broken
     ))?;
     output.finish(&summary)

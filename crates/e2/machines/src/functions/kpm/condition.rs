@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn labels_choose_ues() {
+    fn label_conditions_select_ues() {
         let plmn = Plmn::new(505, 1, 2);
         let station = Station { plmn: Some(plmn), ..Station::default() };
         let label = |slice, five_qi, plmn| Label { slice, five_qi, plmn, ..Label::default() };

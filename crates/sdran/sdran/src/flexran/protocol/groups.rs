@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn group_sizes_match_the_3gpp_tables() {
+    fn resource_block_group_sizes_match_3gpp_tables() {
         // With 25 and 50 PRBs, the last group is smaller.
         assert_eq!((rbg_prbs(25), rbgs(25), rbg_prbs(50), rbgs(50)), (2, 13, 3, 17));
         assert_eq!((rbgs(100), rbgs(106), rbgs(273)), (25, 27, 18));
