@@ -38,7 +38,7 @@ pub fn text(snapshot: &RicSnapshot, feeds: &[FeedCounts; 2], rmr: &RmrCounts) ->
     }
     out.metric(
         "ranlab_http_connections_refused_total",
-        "HTTP connections closed because their address had too many.",
+        "HTTP connections closed because their address had too many connections.",
         "counter",
         one(ranlab_http::listen::refused_connections()),
     );
@@ -326,7 +326,7 @@ fn counted(counters: &RicCounters) -> Vec<(&'static str, &'static str, u64)> {
         faults_hushed "Faults not logged because of the limit per host.",
         closed_for_size "Connections closed because of a PDU above the size limit.",
         closed_unread "Connections closed because the peer did not read.",
-        handshakes_expired "Connections without a setup in time.",
+        handshakes_expired "Connections closed because no setup arrived in time.",
         requests_refused "Controls and queries refused because of limits.",
         requests_expired "Controls and queries without a response in time.",
         procedures_expired "Global procedures without a response in time.",

@@ -54,7 +54,7 @@ ranlab_machine::routes! {
         Get "/v1/nodes" ric_nodes -> 200: RicNodes, Operator,
             "base stations with their functions, subscriptions, counters and hints";
         Get "/v1/ric/nodes" ric_nodes_too = ric_nodes -> 200: RicNodes, Operator,
-            "base stations, as in nodes; also available if the iApp has a resource nodes";
+            "base stations with their functions, subscriptions, counters and hints; also available if the iApp has a resource nodes";
         Get "/v1/ric/nodes/{name}" ric_node -> 200: RicNode, Operator, "one base station, by its id";
         Get "/v1/overview" overview -> 200 as Events, Operator,
             "activity of all nodes and xApps, as server-sent events named overview, about one per second with changes only. The first one is complete (begin is true). Nodes: new [key, id, kind, models separated by commas, peer], set [key, state, rate, subscriptions, requests, bytes queued, longest delay of a report in microseconds or null], gone [key]; states are 0 away, 1 idle, 2 reporting, 3 silent. At most 10,000 nodes and 256 xApps are listed individually; totals cover all. A slow client loses the oldest events and receives the event dropped; it then has to reconnect";

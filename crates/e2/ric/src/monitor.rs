@@ -397,7 +397,7 @@ mod tests {
             monitor.handle(Time::ZERO, IAppInput::NodeChanged(&node(0, true)), &mut out);
             assert_eq!(
                 monitor.watch.nodes_looked_at, 2,
-                "only the node that changes may be examined, of {nodes} nodes"
+                "only the changed node may be examined, not all {nodes} nodes"
             );
             let subscription = *monitor.watch.subscriptions.keys().next().unwrap();
             let cause = Cause::RicRequest(CauseRicRequest::ControlTimerExpired);
@@ -407,7 +407,7 @@ mod tests {
             monitor.handle(Time::ZERO + RETRY, IAppInput::Timer(RETRY_TIMER), &mut out);
             assert_eq!(
                 monitor.watch.nodes_looked_at, 3,
-                "only the node with the ended subscription may be examined, of {nodes} nodes"
+                "only the node with the ended subscription may be examined, not all {nodes} nodes"
             );
             assert_eq!(monitor.watch.subscriptions.len(), nodes as usize);
         }

@@ -96,7 +96,7 @@ fn controls_are_scaled_and_confirmed_by_the_base_station() {
     assert_eq!(
         (ppm(&state.set, 2), ppm(&state.set, 12)),
         (450_000, 500_000),
-        "A's capacity slice: 0.66 of A's 0.5, plus the 0.12 that A does not reserve; B: its whole share"
+        "A's capacity slice must have 0.66 * 0.5 plus A's unreserved 0.12, and B its whole share 0.5"
     );
     let SliceParameters::Rate(rate) = state.set.slice(9).unwrap().parameters.clone() else {
         panic!("slice 9 must be a rate slice")

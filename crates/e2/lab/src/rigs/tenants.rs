@@ -243,8 +243,9 @@ pub fn record_radios(run: &Run<'_>, radios: &[RadioMeter], recorder: &mut Record
     }
     let phases: Option<Vec<_>> = texts(run, "record.phases").into_iter().map(phase).collect();
     let phases = phases.filter(|all| all.len() <= PHASES);
-    let phases =
-        phases.ok_or_else(|| wrong(format!("`record.phases`: at most {PHASES}, each like 8s-11s")))?;
+    let phases = phases.ok_or_else(|| {
+        wrong(format!("`record.phases`: at most {PHASES} phases are allowed, each like 8s-11s"))
+    })?;
     for n in 0..tenants {
         let mut first = None;
         for (phase, span) in (1..).zip(&phases) {

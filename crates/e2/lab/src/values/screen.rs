@@ -357,9 +357,11 @@ fn short(number: f64) -> String {
 fn rest(beyond: bool, lines: usize, columns: usize) -> Option<String> {
     let all = "--record and --format ndjson contain all values";
     match (beyond, lines, columns) {
-        (true, ..) => Some(format!("… not all of more than {NODES_MAX} base stations are shown: {all}")),
-        (_, 1.., _) => Some(format!("… {lines} lines more: --ue shows one UE, {all}")),
-        (_, _, 1..) => Some(format!("… {columns} columns more: they need a wider terminal")),
+        (true, ..) => {
+            Some(format!("… more than {NODES_MAX} base stations, of which not all are shown; {all}"))
+        }
+        (_, 1.., _) => Some(format!("… {lines} more lines; --ue shows one UE, {all}")),
+        (_, _, 1..) => Some(format!("… {columns} more columns require a wider terminal")),
         _ => None,
     }
 }

@@ -94,7 +94,7 @@ fn terminal_table_has_expected_layout() {
         "             2/1       2.50M           0      21.2       0      0     15",
         "             2/2           -           -         -       -      -      -",
         "gnb 505.01 3   7           -           0      21.2       0      0     15",
-        "… 5 columns more: they need a wider terminal",
+        "… 5 more columns require a wider terminal",
     ];
     assert_eq!(table, expected, "{}", table.join("\n"));
     // Without a new report, the table is unchanged.
@@ -113,7 +113,7 @@ fn small_terminal_shows_number_of_omitted_lines() {
     let (values, mut screen) = watched(None);
     let table = screen.table(&values, Room { lines: 6, columns: 30 });
     assert_eq!(table.len(), 6, "{}", table.join("\n"));
-    assert!(table[5].starts_with("… 2 lines more: --ue shows one UE"), "{}", table[5]);
+    assert!(table[5].starts_with("… 2 more lines; --ue shows one UE"), "{}", table[5]);
     let (values, mut screen) = watched(Some(7));
     let table = screen.table(&values, Room { lines: 20, columns: 78 });
     assert_eq!(table.len(), 5, "{}", table.join("\n"));

@@ -40,14 +40,14 @@ const CASES: &[Case<ScriptedNodes>] = &[
     ("a second setup on a connection is answered", "E2AP 8.3.1", second_setup),
     ("reset by the base station", "E2AP 8.3, Reset", reset_by_node),
     ("service update: an additional function", "E2AP 8.3, RIC Service Update", service_update),
-    ("service update: an unknown function deleted", "E2AP 8.3, RIC Service Update", unknown_service),
+    ("service update: deletion of an unknown function", "E2AP 8.3, RIC Service Update", unknown_service),
     (
         "configuration update: an additional component",
         "E2AP 8.3, E2 Node Configuration Update",
         configuration,
     ),
     (
-        "configuration update: an unknown component removed",
+        "configuration update: removal of an unknown component",
         "E2AP 8.3, E2 Node Configuration Update",
         unknown_component,
     ),
@@ -80,7 +80,7 @@ const CASES: &[Case<ScriptedNodes>] = &[
         "the framing of TCP and Unix sockets",
         oversized,
     ),
-    ("half a frame does not disturb other base stations", "the framing of TCP and Unix sockets", half),
+    ("an incomplete frame does not disturb other base stations", "the framing of TCP and Unix sockets", half),
     ("payload protocol identifiers 0, 70 and 71", "E2AP 8, TS 36.422's for SCTP", identifiers),
     // This check is last, because it may crash the RIC.
     ("hundreds of truncated and random messages are survived", "E2AP 10.2", random),

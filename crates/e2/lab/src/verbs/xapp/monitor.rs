@@ -374,7 +374,7 @@ const SILENT_S: u64 = 3;
 /// counted in the meantime.
 fn silence(seconds: u64, report: &MonitorReport) -> String {
     format!(
-        "ranlab: none of the {} subscriptions has received an indication for {seconds} s (before: {} indications in all); losses in this time are not counted",
+        "ranlab: none of the {} subscriptions has received an indication for {seconds} s, after {} indications before; losses in this time are not counted",
         report.subscriptions, report.indications
     )
 }

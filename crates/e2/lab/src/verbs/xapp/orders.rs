@@ -56,7 +56,7 @@ pub(super) async fn run(arguments: Arguments, format: Format) -> Result<(), Fail
         return Err(failure);
     }
     output.text(format_args!(
-        "orders: {} sent, {} acknowledged, {} failed, {} not sent",
+        "{} orders sent, {} acknowledged, {} failed, {} not sent",
         report.sent, report.acknowledged, report.failed, report.unsent
     ))?;
     output.finish(&report)?;
