@@ -181,9 +181,7 @@ impl Console {
             return Err(Fault::new(503, "too many effects are being measured; try again later"));
         }
         let watched = self.target(node, Some(&sm), None)?;
-        let Some(model) = watched.model else {
-            return Err(Fault::new(409, format!("service model {sm} has no columns to measure")));
-        };
+        let Some(model) = watched.model else { return Err(Fault::new(409, format!("{sm} has no columns"))) };
         let trigger = model.periodic(model.encoding(), period);
         let event_trigger = trigger.map_err(|error| Fault::new(409, format!("{model}: {error}")))?;
         let definition = self.definition(&watched);

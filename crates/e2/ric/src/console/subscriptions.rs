@@ -285,8 +285,10 @@ impl Console {
         out: &mut IAppOutbox,
     ) -> Result<u32, Fault> {
         if self.subscriptions.len() >= SUBSCRIPTIONS_MAX {
-            let detail = format!("the maximum of {SUBSCRIPTIONS_MAX} subscriptions is reached");
-            return Err(Fault::new(503, detail));
+            return Err(Fault::new(
+                503,
+                format!("the limit of {SUBSCRIPTIONS_MAX} subscriptions is reached"),
+            ));
         }
         let handle = out.subscribe(target.node, target.function, details.clone());
         let id = loop {
