@@ -285,10 +285,7 @@ impl Console {
         out: &mut IAppOutbox,
     ) -> Result<u32, Fault> {
         if self.subscriptions.len() >= SUBSCRIPTIONS_MAX {
-            return Err(Fault::new(
-                503,
-                format!("the limit of {SUBSCRIPTIONS_MAX} subscriptions is reached"),
-            ));
+            return Err(Fault::new(503, format!("at most {SUBSCRIPTIONS_MAX} subscriptions are allowed")));
         }
         let handle = out.subscribe(target.node, target.function, details.clone());
         let id = loop {
@@ -349,10 +346,7 @@ impl Console {
         self.by_handle.remove(&held.handle);
         out.unsubscribe(held.handle);
         if let SubscriptionOwner::Waits(token) = held.asker {
-            out.reply(
-                Fault::new(409, "the subscription was deleted before the base station responded")
-                    .reply(token),
-            );
+            out.reply(Fault::new(409, "the subscription was deleted before its response").reply(token));
         }
     }
 
