@@ -131,7 +131,11 @@ fn listener_gets_all_reports_and_slow_reader_fewer() {
         let looked = slow.counters();
         assert!(count.get() == report.indications && report.repeated == 0, "{} {report:?}", count.get());
         let shown = |watcher: &RunningMonitor| watcher.values(|values| Screen::default().lines(values).len());
-        assert_eq!((shown(&all), shown(&slow)), (1, 0), "a listener must have a line for the UE, and an xApp without one must have none");
+        assert_eq!(
+            (shown(&all), shown(&slow)),
+            (1, 0),
+            "a listener must have a line for the UE, and an xApp without one must have none"
+        );
         assert!(looked["indications"] < 100.0, "{looked:?}");
         let never = MonitorComponent { period: Duration::ZERO, ..part };
         assert!(RunningMonitor::start(&never).is_err());

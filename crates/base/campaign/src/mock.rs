@@ -168,8 +168,10 @@ fn queue(
     recorder.scalar("throughput", requests as f64 / free_us * 1e6);
     recorder.scalar("loss_ratio", 0.0);
     recorder.sample("sut.cpu_cores", run.duration / 2, busy_us / now_us.max(1.0));
-    let busy =
-        LimitViolation::said(load >= 1.0, &format!("`load.rate` is {load} times the rate that the server can serve"));
+    let busy = LimitViolation::said(
+        load >= 1.0,
+        &format!("`load.rate` is {load} times the rate that the server can serve"),
+    );
     Ok(recorder.judge([(Outcome::Overloaded, busy)]))
 }
 

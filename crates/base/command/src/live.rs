@@ -105,7 +105,8 @@ pub fn runtime_folder() -> io::Result<PathBuf> {
     // In a shared /tmp, another user could have created a folder with this name.
     let found = std::fs::symlink_metadata(&folder)?;
     if !found.is_dir() || found.uid() != me || found.permissions().mode() & 0o077 != 0 {
-        let why = format!("{} exists, but it is not a folder that only this user can access", folder.display());
+        let why =
+            format!("{} exists, but it is not a folder that only this user can access", folder.display());
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
     }
     Ok(folder)

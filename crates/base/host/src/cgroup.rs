@@ -91,7 +91,10 @@ impl CpuQuota {
         let controllers = parent.join("cgroup.controllers");
         let has = fs::read_to_string(&controllers).map_err(|error| refused(&controllers, &error))?;
         if !has.split_whitespace().any(|controller| controller == "cpu") {
-            return Err(CgroupError::Lacking(format!("{} does not list the controller cpu", controllers.display())));
+            return Err(CgroupError::Lacking(format!(
+                "{} does not list the controller cpu",
+                controllers.display()
+            )));
         }
         make(&folder)?;
         // Threads of one process may be in different groups only below a threaded group.

@@ -334,11 +334,17 @@ mod tests {
         assert_eq!(lines[..4], ["65101", "65101", "65101", "32"], "{output}");
         assert_eq!(lines[4], "NoNewPrivs:\t1");
         assert!(lines[5].starts_with("lo:") && lines[6] == "0077", "{output}");
-        assert!(output.contains("apart"), "a confined process must not be able to signal its parent: {output}");
+        assert!(
+            output.contains("apart"),
+            "a confined process must not be able to signal its parent: {output}"
+        );
         // The three folders are empty; there are three descriptors, and one more for the listing.
         let own = &lines[lines.iter().position(|line| *line == "apart").unwrap() + 1..];
         assert_eq!(own[..4], ["3", "ranlab-own", "full", "4"], "{output}");
-        assert!(!Path::new("/tmp/ranlab-own").exists(), "a file in the private /tmp must not be visible outside");
+        assert!(
+            !Path::new("/tmp/ranlab-own").exists(),
+            "a file in the private /tmp must not be visible outside"
+        );
     }
 
     /// A process that forks as fast as it can stays within its limit, and is killed completely.

@@ -229,7 +229,10 @@ mod tests {
         mode(&file, 0o755);
         assert_eq!(program(&link).unwrap(), fs::canonicalize(&file).unwrap());
         mode(&folder, 0o777);
-        assert!(matches!(read(&file, 9), Err(UntrustedFile::Writable { .. })), "a file that other users could replace must be refused");
+        assert!(
+            matches!(read(&file, 9), Err(UntrustedFile::Writable { .. })),
+            "a file that other users could replace must be refused"
+        );
         mode(&folder, 0o1777);
         assert_eq!(read(&file, 9).unwrap(), "name");
         mode(&folder, 0o755);

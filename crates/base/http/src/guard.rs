@@ -156,7 +156,9 @@ fn check_host(headers: &HeaderMap, uri: &Uri, allowed: &[String]) -> Result<(), 
         || name.eq_ignore_ascii_case("localhost")
         || allowed.iter().any(|allowed| allowed.eq_ignore_ascii_case(name));
     if !is_known {
-        let detail = format!("host {name:?} is not allowed; allowed are an address, localhost or a name given with --host");
+        let detail = format!(
+            "host {name:?} is not allowed; allowed are an address, localhost or a name given with --host"
+        );
         return Err(problem(StatusCode::MISDIRECTED_REQUEST, &detail));
     }
     let is_own = |origin: &str| origin.split_once("://").is_some_and(|(_, own)| own == host);

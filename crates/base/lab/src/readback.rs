@@ -366,7 +366,11 @@ mod tests {
         let vbses =
             json!([{ "state": "online" }, { "state": "disconnected" }, { "state": "online" }]).to_string();
         assert_eq!(by("count", "$[?@.state == 'online']", &vbses, false), Ok(2.0));
-        assert_eq!(by("count", "$[?@.state == 'lost']", &vbses, false), Ok(0.0), "a list without matches must count as 0");
+        assert_eq!(
+            by("count", "$[?@.state == 'lost']", &vbses, false),
+            Ok(0.0),
+            "a list without matches must count as 0"
+        );
         let config = r#"{"eNB_config":[{"UE":{"ueConfig":[{},{}]}},{"UE":{}}]}"#;
         assert_eq!(by("count", "$.eNB_config[*].UE.ueConfig[*]", config, true), Ok(2.0));
         assert_eq!(by("sum", "$.a[*].n", r#"{"a":[{"n":3},{"n":4.5}]}"#, false), Ok(7.5));
@@ -421,6 +425,9 @@ mod tests {
         assert!(
             ReadBack { url: "127.0.0.1:1".to_owned(), ..one("$") }.check().unwrap_err().contains("http://")
         );
-        assert!(ReadBack { pattern: "x".to_owned(), ..one("$") }.check().is_err(), "a path and a pattern together must be refused");
+        assert!(
+            ReadBack { pattern: "x".to_owned(), ..one("$") }.check().is_err(),
+            "a path and a pattern together must be refused"
+        );
     }
 }

@@ -191,7 +191,10 @@ mod tests {
         assert!(device(0x7fff_ffff).is_err());
         // TEST-NET-3 is not a neighbour on loopback.
         assert_eq!(neighbour(1, [203, 0, 113, 77].into()).unwrap(), None);
-        assert!(route([203, 0, 113, 1].into(), [203, 0, 113, 2].into()).is_err(), "a source address of another machine must be refused");
+        assert!(
+            route([203, 0, 113, 1].into(), [203, 0, 113, 2].into()).is_err(),
+            "a source address of another machine must be refused"
+        );
     }
 
     #[test]

@@ -460,7 +460,11 @@ mod tests {
             let mut bad = good;
             bad[at] = 0xff;
             // Any stream and any identifier are valid.
-            assert_eq!(Head::read(&bad).is_some(), matches!(at, 4 | 5 | 8..), "a changed byte {at} must decide whether the head is valid");
+            assert_eq!(
+                Head::read(&bad).is_some(),
+                matches!(at, 4 | 5 | 8..),
+                "a changed byte {at} must decide whether the head is valid"
+            );
             assert_eq!(Head::read(&good[..at]), None);
         }
     }

@@ -68,7 +68,11 @@ mod tests {
     #[test]
     fn timer_expires_once_and_not_early() {
         let timer = Timer::new().unwrap();
-        assert_eq!(timer.passed().unwrap_err().kind(), io::ErrorKind::WouldBlock, "a timer without a deadline must not expire");
+        assert_eq!(
+            timer.passed().unwrap_err().kind(),
+            io::ErrorKind::WouldBlock,
+            "a timer without a deadline must not expire"
+        );
         let begin = Instant::now();
         timer.arm(Duration::from_micros(1_500)).unwrap();
         assert!(wait_readable(&[timer.as_fd()], Duration::from_secs(10)).unwrap());

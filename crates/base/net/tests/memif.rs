@@ -186,7 +186,11 @@ fn records_carry_a_limited_number_of_descriptors() {
     same.read_exact(&mut text).unwrap();
     assert_eq!(&text, b"shared");
     assert!(far.receive(&mut record).unwrap().cut);
-    assert_eq!(far.receive(&mut record).unwrap().octets, 0, "after the peer has closed, a read must return 0 bytes");
+    assert_eq!(
+        far.receive(&mut record).unwrap().octets,
+        0,
+        "after the peer has closed, a read must return 0 bytes"
+    );
     assert!(far.send(&[0; 128], None).is_err());
 }
 

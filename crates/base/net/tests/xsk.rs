@@ -231,7 +231,11 @@ fn losses_of_full_ring_are_counted_exactly() {
     std::thread::sleep(Duration::from_millis(50));
     let mut came = Vec::new();
     while socket.receive(64, |frame| came.push(frame[42])) > 0 {}
-    assert_eq!(came, (0..64).collect::<Vec<_>>(), "a full ring must keep the first frames and lose the later ones");
+    assert_eq!(
+        came,
+        (0..64).collect::<Vec<_>>(),
+        "a full ring must keep the first frames and lose the later ones"
+    );
     let told = socket.statistics().unwrap();
     assert_eq!(told.lost(), 36, "{told:?}");
     // The memory is free again.

@@ -394,7 +394,10 @@ mod tests {
         assert_eq!(sizing.linear.blades, 107);
         // Each of 12 cores serves only `X(12) / (12 * X(1)) = 1 / (1 + 0.022 + 1.056)` = 0.4812 of the users of a single core.
         assert_eq!(corrected.blades, 222);
-        assert!(corrected.extrapolated, "a result for 12 cores must be marked as extrapolated, because 10 were measured");
+        assert!(
+            corrected.extrapolated,
+            "a result for 12 cores must be marked as extrapolated, because 10 were measured"
+        );
         let spare = LoadRequirement {
             headroom: 0.2,
             spare_instances: 1,

@@ -337,7 +337,11 @@ fn separate_measurements_never_share_a_figure() {
     );
     let titles =
         |results: &Results| figures(results).into_iter().map(|figure| figure.title).collect::<Vec<_>>();
-    assert_eq!(titles(&results), ["rate", "one"], "an axis without a figure per value must not split figures");
+    assert_eq!(
+        titles(&results),
+        ["rate", "one"],
+        "an axis without a figure per value must not split figures"
+    );
     results.scenario.sweep.axes[1].apart = true;
     assert_eq!(titles(&results), ["rate, sut.build = mem", "rate, sut.build = veth", "one"]);
     assert!(figures(&results).iter().all(|figure| samples(figure).count() == 2));

@@ -192,7 +192,11 @@ mod tests {
     fn announced_length_causes_no_allocation() {
         for length in [i32::MAX as u32, u32::MAX, MAX_PDU_BYTES as u32] {
             let reader = after(&length.to_be_bytes(), MAX_PDU_BYTES);
-            assert_eq!(reader.buf.capacity(), FIRST_CHUNK_BYTES, "{length} bytes were announced and 4 bytes sent, so the buffer must not have grown");
+            assert_eq!(
+                reader.buf.capacity(),
+                FIRST_CHUNK_BYTES,
+                "{length} bytes were announced and 4 bytes sent, so the buffer must not have grown"
+            );
         }
     }
 

@@ -101,7 +101,9 @@ async fn send(stream: &Stream, bodies: &[Bytes]) -> Result<(), String> {
         let outcome = writer.write(stream, &frames[taken..]).map_err(|error| error.to_string())?;
         taken += outcome.taken;
         if outcome.blocked {
-            in_time("waiting for room to write", stream.writable()).await?.map_err(|error| error.to_string())?;
+            in_time("waiting for room to write", stream.writable())
+                .await?
+                .map_err(|error| error.to_string())?;
         }
     }
     Ok(())
@@ -137,7 +139,9 @@ async fn held_back(near: &Stream, far: &Stream) -> Result<(), String> {
     }
     let flush = async {
         while writer.rest_bytes() > 0 {
-            in_time("waiting for room to write", near.writable()).await?.map_err(|error| error.to_string())?;
+            in_time("waiting for room to write", near.writable())
+                .await?
+                .map_err(|error| error.to_string())?;
             writer.write(near, &[]).map_err(|error| error.to_string())?;
         }
         Ok(())
@@ -166,7 +170,9 @@ async fn next(stream: &Stream, reader: &mut FrameReader) -> Result<Option<Bytes>
             ReadOutcome::Bytes(_) => {}
             ReadOutcome::Closed => return Ok(None),
             ReadOutcome::WouldBlock => {
-                in_time("waiting for data to read", stream.readable()).await?.map_err(|error| error.to_string())?;
+                in_time("waiting for data to read", stream.readable())
+                    .await?
+                    .map_err(|error| error.to_string())?;
             }
         }
     }

@@ -23,7 +23,9 @@ const FAILOVER: Duration = Duration::from_secs(20);
 
 fn block_on<T>(future: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    runtime.block_on(async { tokio::time::timeout(PATIENCE, future).await.expect("the test must end within the time limit") })
+    runtime.block_on(async {
+        tokio::time::timeout(PATIENCE, future).await.expect("the test must end within the time limit")
+    })
 }
 
 /// Returns whether the kernel has SCTP; prints a notice if not.

@@ -95,7 +95,11 @@ fn only_valid_certificates_are_accepted() {
                     assert!(error.contains(words), "{error}");
                 }
             };
-            assert_refused(ours.identity(&["late.lab"], true, &ours), "reports that our certificate has expired").await;
+            assert_refused(
+                ours.identity(&["late.lab"], true, &ours),
+                "reports that our certificate has expired",
+            )
+            .await;
             assert_refused(others.identity(&["gnb-2.lab"], false, &ours), "is unknown to the peer").await;
             assert_refused(ours.identity(&["gnb-3.lab"], false, &others), "signed by an unknown authority")
                 .await;

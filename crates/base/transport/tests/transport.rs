@@ -256,7 +256,11 @@ fn all_tasks_waiting_for_stream_are_woken() {
                 let _ = near.try_write_vectored(&[IoSlice::new(&[0; 4096])]);
             }
             for reader in readers {
-                reader.await.expect("each waiting reader must be woken within 10 s after a write").unwrap().unwrap();
+                reader
+                    .await
+                    .expect("each waiting reader must be woken within 10 s after a write")
+                    .unwrap()
+                    .unwrap();
             }
             let writers = [(); 3].map(|()| waiting(&near, true));
             tokio::task::yield_now().await;
@@ -265,7 +269,11 @@ fn all_tasks_waiting_for_stream_are_woken() {
                 let _ = far.try_read(&mut read);
             }
             for writer in writers {
-                writer.await.expect("each waiting writer must be woken within 10 s after a read").unwrap().unwrap();
+                writer
+                    .await
+                    .expect("each waiting writer must be woken within 10 s after a read")
+                    .unwrap()
+                    .unwrap();
             }
         }
     });
@@ -291,7 +299,11 @@ fn writer_blocks_without_loss_if_peer_does_not_read() {
                     break;
                 }
             }
-            assert!(outcome.taken < 2_000, "{address}: {} frames of 1 kB were accepted although the peer does not read", outcome.taken);
+            assert!(
+                outcome.taken < 2_000,
+                "{address}: {} frames of 1 kB were accepted although the peer does not read",
+                outcome.taken
+            );
             let complete = outcome.taken - usize::from(writer.rest_bytes() > 0);
             let mut reader = FrameReader::default();
             let received = read_frames(&far, &mut reader, complete).await;
@@ -315,7 +327,9 @@ fn reader_gets_last_bytes_before_close_and_later_writes_fail() {
                 match reader.fill(&far).unwrap() {
                     ReadOutcome::WouldBlock => far.readable().await.unwrap(),
                     ReadOutcome::Closed => break,
-                    ReadOutcome::Bytes(_) => panic!("no bytes were sent after the last frame, so none may arrive"),
+                    ReadOutcome::Bytes(_) => {
+                        panic!("no bytes were sent after the last frame, so none may arrive")
+                    }
                 }
             }
             assert_eq!(reader.unfinished_bytes(), 1);
@@ -467,9 +481,7 @@ fn every_transport_passes_conformance_suite() {
         let sctp = match ranlab_net::sctp_support() {
             Ok(()) => Some("sctp://127.0.0.1:36421".to_owned()),
             Err(why) => {
-                ranlab_host::doctor::skipped(format_args!(
-                    "the conformance suite over sctp://: {why}"
-                ));
+                ranlab_host::doctor::skipped(format_args!("the conformance suite over sctp://: {why}"));
                 None
             }
         };

@@ -115,7 +115,8 @@ mod tests {
         assert_eq!(exceeded, [false, true, true]);
         let text = limits.describe(&seen(0.43, 0.001), Duration::from_secs(2));
         assert!(
-            text.starts_with("the machine is busy") && text.contains("used 43 % of the CPU time (allowed 10 %)"),
+            text.starts_with("the machine is busy")
+                && text.contains("used 43 % of the CPU time (allowed 10 %)"),
             "{text}"
         );
     }

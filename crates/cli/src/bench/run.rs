@@ -203,9 +203,9 @@ fn open(
     let keys = rig.map(|rig| rig.keys.as_slice()).unwrap_or_default();
     let header = Header { scenario, plan, keys, metrics, host: &host, versions: &versions, renames };
     Store::open(&file, &header).map_err(|error| match error {
-        StoreError::OtherScenario(_) => Failure::Usage(format!(
-            "{error}, start again with --fresh, or choose another folder with --out"
-        )),
+        StoreError::OtherScenario(_) => {
+            Failure::Usage(format!("{error}, start again with --fresh, or choose another folder with --out"))
+        }
         StoreError::NoCampaign(_) | StoreError::Format { .. } => Failure::Usage(error.to_string()),
         _ => Failure::Environment(error.to_string()),
     })

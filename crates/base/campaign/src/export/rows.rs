@@ -118,7 +118,11 @@ mod tests {
             rows.row([Some(Cell::Text(&text))].into_iter()).unwrap();
             given += text.len();
             let Form::Parquet(writer) = &rows.0 else { panic!("the writer must write Parquet") };
-            assert!(given - writer.out.0.min(given) <= 32 << 20, "{given} bytes given, but only {} bytes written", writer.out.0);
+            assert!(
+                given - writer.out.0.min(given) <= 32 << 20,
+                "{given} bytes given, but only {} bytes written",
+                writer.out.0
+            );
         }
         assert!(rows.finish().unwrap().0 > given);
     }

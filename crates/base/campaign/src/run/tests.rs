@@ -262,7 +262,10 @@ fn intervals_contain_values_of_queueing_theory() {
             }
         }
     }
-    assert!(f64::from(held) >= 0.92 * f64::from(all), "only {held} of {all} intervals contain the true value");
+    assert!(
+        f64::from(held) >= 0.92 * f64::from(all),
+        "only {held} of {all} intervals contain the true value"
+    );
 }
 
 #[test]
@@ -326,12 +329,20 @@ fn trimmed_time_is_under_load_but_not_recorded() {
     let described = crate::description::RigDescription { repeat_time: RepeatTime::Windows, ..described };
     let plan = Plan::new(&scenario, &described);
     let each = Duration::from_secs(1 + 2 + 6) + described.set_up;
-    assert_eq!(plan.expected(), each * plan.points.len() as u32, "the trimmed time at the end is not waited for");
+    assert_eq!(
+        plan.expected(),
+        each * plan.points.len() as u32,
+        "the trimmed time at the end is not waited for"
+    );
     let mut journal = MemoryJournal::default();
     let rig = Box::new(Clocked(Duration::ZERO));
     run(rig, &scenario, &plan, &mut journal, &Stop::never(), &mut |_| {}).unwrap();
     let metrics = &journal.finished[0].recording.metrics;
-    assert_eq!((metrics["throughput"], metrics["loss_ratio"]), (3.0, 6.0), "recording must start after 1 s of warm-up and 2 s of trim, and last 10 - 2 * 2 s");
+    assert_eq!(
+        (metrics["throughput"], metrics["loss_ratio"]),
+        (3.0, 6.0),
+        "recording must start after 1 s of warm-up and 2 s of trim, and last 10 - 2 * 2 s"
+    );
 }
 
 /// In an M/M/1 system with a service time of 100 us, reply times are exponential with a mean of `100 us / (1 - load)`.

@@ -225,7 +225,10 @@ mod tests {
             difference += holds(a.minus(b).interval(0.95), 20.0);
             ratio += holds(a.ratio(b, 0.95), 3.0);
         }
-        assert!((1870..=1940).contains(&difference), "{difference} of 2,000 intervals contain the true difference");
+        assert!(
+            (1870..=1940).contains(&difference),
+            "{difference} of 2,000 intervals contain the true difference"
+        );
         assert!((1870..=1940).contains(&ratio), "{ratio} of 2,000 intervals contain the true ratio");
     }
 

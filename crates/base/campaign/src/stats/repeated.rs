@@ -164,8 +164,14 @@ mod tests {
             let (low, high) = c.minus(&b).estimate.interval(0.95).unwrap();
             difference += i32::from((low..=high).contains(&1.0));
         }
-        assert!((1865..=1935).contains(&difference), "{difference} of 2,000 intervals contain the true difference");
+        assert!(
+            (1865..=1935).contains(&difference),
+            "{difference} of 2,000 intervals contain the true difference"
+        );
         assert!((1865..=1935).contains(&ratio), "{ratio} of 2,000 intervals contain the true ratio");
-        assert!(narrower > 1990, "only {narrower} of 2,000 paired intervals are five times narrower than unpaired ones");
+        assert!(
+            narrower > 1990,
+            "only {narrower} of 2,000 paired intervals are five times narrower than unpaired ones"
+        );
     }
 }

@@ -91,7 +91,10 @@ impl Group {
         let controllers = parent.join("cgroup.controllers");
         let has = fs::read_to_string(&controllers).map_err(|error| refused(&controllers, &error))?;
         if let Some(lacking) = CONTROLLERS.iter().find(|it| !has.split_whitespace().any(|has| has == **it)) {
-            return Err(CgroupError::Lacking(format!("{} does not list the controller {lacking}", controllers.display())));
+            return Err(CgroupError::Lacking(format!(
+                "{} does not list the controller {lacking}",
+                controllers.display()
+            )));
         }
         sweep(parent);
         write(&parent.join("cgroup.subtree_control"), "+cpu +memory +pids")?;

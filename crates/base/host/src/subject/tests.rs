@@ -87,7 +87,11 @@ fn group_is_read_with_its_descendants() {
     std::fs::write(folder.join("cpu.stat"), "usage_usec 9000000\nuser_usec 6000000\nsystem_usec 3000000\n")
         .unwrap();
     let sample = meter.sample().unwrap();
-    assert_eq!((sample.processes, sample.cpu_s), (1, 9.0), "the CPU time must come from cpu.stat of the group, not from its processes");
+    assert_eq!(
+        (sample.processes, sample.cpu_s),
+        (1, 9.0),
+        "the CPU time must come from cpu.stat of the group, not from its processes"
+    );
     std::fs::remove_dir_all(&folder).unwrap();
     let error = meter.sample().unwrap_err().to_string();
     assert!(error.contains("is not a control group"), "{error}");
@@ -103,5 +107,8 @@ fn unknown_command_is_an_error() {
     ));
     let own = std::env::current_exe().unwrap();
     let own = own.file_name().unwrap().to_str().unwrap().to_owned();
-    assert!(!running(&own).contains(&std::process::id()), "a search by name must not find the searching process");
+    assert!(
+        !running(&own).contains(&std::process::id()),
+        "a search by name must not find the searching process"
+    );
 }

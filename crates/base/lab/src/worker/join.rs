@@ -114,7 +114,10 @@ mod tests {
             (all.numbers["sent"], all.numbers["delay_us_max"], all.numbers["set_up_us"]),
             (14.0, 2.0, 2.0)
         );
-        assert!(!all.numbers.contains_key("late_us_p99"), "percentiles of several locations must be left out: their mean is not a percentile");
+        assert!(
+            !all.numbers.contains_key("late_us_p99"),
+            "percentiles of several locations must be left out: their mean is not a percentile"
+        );
         assert_eq!(all.detail, serde_json::json!([10.0, 4.0]));
         assert_eq!(all.distributions["late_us"], [(1, 7), (3, 1), (9, 1)]);
         assert_eq!((all.wall_s, all.wire.unwrap().sent_bytes), (2.0, 14));

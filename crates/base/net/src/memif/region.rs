@@ -22,7 +22,9 @@ pub enum RegionError {
     #[error("a region can shrink and cannot be sealed against it (F_SEAL_SHRINK): {0}")]
     Shrinks(io::Error),
     /// Pages of the memory may be missing at the first access, which also kills a process.
-    #[error("a region uses huge pages, of which the machine may have too few; only ordinary pages are allowed")]
+    #[error(
+        "a region uses huge pages, of which the machine may have too few; only ordinary pages are allowed"
+    )]
     Huge,
     /// The memory is shorter than announced.
     #[error("a region of {announced} bytes was announced, but its memory has {found} bytes")]

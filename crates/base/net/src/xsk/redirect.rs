@@ -259,7 +259,11 @@ mod tests {
         assert_eq!(verdict(target, &v6("fd00::10:ffff", PORT + 1)), Some(2));
         let mut frame = v6("fd00::10:ffff", PORT);
         frame[20] = 44;
-        assert_eq!(verdict(target, &frame), Some(2), "a packet with a fragment header must not be redirected");
+        assert_eq!(
+            verdict(target, &frame),
+            Some(2),
+            "a packet with a fragment header must not be redirected"
+        );
         assert_eq!(verdict(target, &v4([10, 0, 0, 1], PORT)), Some(2));
     }
 }

@@ -151,7 +151,9 @@ pub enum Refusal {
     #[error("the secret is missing or wrong")]
     Secret,
     /// A region out of order, or too many regions.
-    #[error("region {index} is announced, but the next index is {next}; at most {REGIONS_MAX} regions are allowed")]
+    #[error(
+        "region {index} is announced, but the next index is {next}; at most {REGIONS_MAX} regions are allowed"
+    )]
     RegionIndex {
         /// Announced index of the region.
         index: u16,
@@ -186,7 +188,9 @@ pub enum Refusal {
     #[error("{0} private bytes in front of packets are announced; allowed are 0")]
     Private(u16),
     /// The announcements ended without a ring in each direction, or with a gap in their numbers.
-    #[error("the peer connects without a ring in each direction, or its rings are not numbered from 0 without gaps")]
+    #[error(
+        "the peer connects without a ring in each direction, or its rings are not numbered from 0 without gaps"
+    )]
     Rings,
     /// The peer has fewer rings than this endpoint has cores.
     #[error("the peer has {there} memif rings {way}; {needed} are needed, one for each core")]

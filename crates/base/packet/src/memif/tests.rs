@@ -330,7 +330,10 @@ fn hostile_messages_are_rejected() {
             assert!(outputs <= OUTPUTS_MAX);
         }
     }
-    assert!(ups > 2_000, "only {ups} message sequences lead to a connection, so that the test covers too little");
+    assert!(
+        ups > 2_000,
+        "only {ups} message sequences lead to a connection, so that the test covers too little"
+    );
 }
 
 /// A switch sends on one queue for each of its threads. A slave offers this number of rings, announces each once, and

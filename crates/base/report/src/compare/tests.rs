@@ -59,7 +59,10 @@ fn equal_campaigns_rarely_claim_a_difference() {
             claims(&compare(&a, &b, &Options::default())) > 0
         })
         .count();
-    assert!(claiming as u64 * 1000 <= 70 * PAIRS, "a difference is claimed for {claiming} of {PAIRS} pairs of equal campaigns");
+    assert!(
+        claiming as u64 * 1000 <= 70 * PAIRS,
+        "a difference is claimed for {claiming} of {PAIRS} pairs of equal campaigns"
+    );
 }
 
 #[test]
@@ -101,7 +104,11 @@ fn differing_load_gives_no_verdict_unless_named() {
     options.thresholds = vec!["throughput < -5%".parse().unwrap()];
     let compared = compare(&before, &after, &options);
     assert!(compared.rows.iter().all(|row| row.finding == Finding::Changed), "{}", compared.sentence);
-    assert!(compared.sentence.starts_with("The campaigns differ in load.requests (2000 → 9)"), "{}", compared.sentence);
+    assert!(
+        compared.sentence.starts_with("The campaigns differ in load.requests (2000 → 9)"),
+        "{}",
+        compared.sentence
+    );
     assert!(!compared.sentence.contains("worse"));
     assert_eq!(compared.thresholds[0].verdict, ThresholdVerdict::Unjudged);
     options.intended = vec!["load".to_owned()];
@@ -123,7 +130,10 @@ fn threshold_fails_only_with_evidence() {
     assert_eq!(verdict(1000.0, 1, "throughput < -30%").verdict, ThresholdVerdict::Kept);
     let seven = (0..20).filter(|seed| verdict(930.0, *seed, "throughput < -5%").verdict.fails()).count();
     let three = (0..20).filter(|seed| verdict(970.0, *seed, "throughput < -5%").verdict.fails()).count();
-    assert!(seven > 8 && three <= 1, "of 20 pairs, {seven} fail at a decrease of 7 %, and {three} at one of 3 %");
+    assert!(
+        seven > 8 && three <= 1,
+        "of 20 pairs, {seven} fail at a decrease of 7 %, and {three} at one of 3 %"
+    );
 }
 
 #[test]

@@ -107,7 +107,9 @@ fn not_shown(comparison: &Comparison) -> String {
         .iter()
         .filter(|(size, _)| size.is_finite())
         .take(NAMED_MAX)
-        .map(|(size, metric)| format!("a change of {metric} smaller than {} %", short((size * 1e4).round() / 1e2)))
+        .map(|(size, metric)| {
+            format!("a change of {metric} smaller than {} %", short((size * 1e4).round() / 1e2))
+        })
         .collect();
     let resolution =
         if named.is_empty() { String::new() } else { format!(" ({} cannot be detected)", named.join(", ")) };

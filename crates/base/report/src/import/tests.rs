@@ -12,7 +12,11 @@ fn two_files_of_hyperfine_are_compared() {
     let [row] = &compared.rows[..] else { panic!("{:?}", compared.rows) };
     assert!((row.p.unwrap() - 4.94e-10).abs() < 1e-12 && (row.change - 0.0116).abs() < 1e-4, "{row:?}");
     assert_eq!((row.finding, row.floor.is_some()), (Finding::Worse, true));
-    assert!(compared.sentence.starts_with("The campaigns differ in sut.command (old → new)."), "{}", compared.sentence);
+    assert!(
+        compared.sentence.starts_with("The campaigns differ in sut.command (old → new)."),
+        "{}",
+        compared.sentence
+    );
 }
 
 #[test]

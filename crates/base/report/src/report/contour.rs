@@ -55,9 +55,10 @@ pub(super) fn iso(results: &Results, plot: &Plot, figure: &mut Figure) {
         figure.caption.push_str(&format!("No point reaches or crosses {}. ", missed.join(", ")));
     }
     figure.series.push(Series { name: "measured".to_owned(), color: 0, form: Form::Dots, samples: measured });
-    figure
-        .caption
-        .push_str(&format!("Along each line, {} is constant. Dots: measured settings.", quantity(results, z)));
+    figure.caption.push_str(&format!(
+        "Along each line, {} is constant. Dots: measured settings.",
+        quantity(results, z)
+    ));
 }
 
 impl Grid {

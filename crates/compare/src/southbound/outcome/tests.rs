@@ -105,7 +105,11 @@ fn incomplete_delivery_is_degraded() {
 /// core.
 #[test]
 fn controller_without_load_is_not_overloaded() {
-    assert_eq!(of_load(&[("alive", 0.0)]), Outcome::Overloaded, "with both base stations served, the controller had load");
+    assert_eq!(
+        of_load(&[("alive", 0.0)]),
+        Outcome::Overloaded,
+        "with both base stations served, the controller had load"
+    );
     assert_eq!(of_load(&[("alive", 0.0), ("served", 0.0), ("reports", 0.0)]), Outcome::Invalid);
     let load = load(&[("alive", 0.0), ("served", 0.0)]);
     let none = Report::default();

@@ -97,7 +97,9 @@ fn bisection(deviation: f64, seconds: u32) -> ([usize; 2], f64) {
 fn mlrsearch_beats_plain_bisection_on_noisy_device() {
     for deviation in [0.0025, 0.005, 0.01] {
         let (found, spent) = mlrsearch(deviation);
-        println!("capacity ± {deviation}: of 100 searches, right NDR and PDR: {found:?}, both in {spent:.0} s");
+        println!(
+            "capacity ± {deviation}: of 100 searches, right NDR and PDR: {found:?}, both in {spent:.0} s"
+        );
         for seconds in [1, 21] {
             let (plain, spent) = bisection(deviation, seconds);
             println!("    bisection by trials of {seconds} s: right {plain:?}, both in {spent:.0} s");

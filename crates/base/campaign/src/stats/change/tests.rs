@@ -126,7 +126,10 @@ fn detectable_change_is_found_with_stated_power() {
         .collect();
     let size = sizes.iter().sum::<f64>() / sizes.len() as f64;
     let power = found(1000, 5, size, 0.0);
-    assert!((POWER - 0.07..POWER + 0.07).contains(&power), "a change of {size} is found with probability {power}, not {POWER}");
+    assert!(
+        (POWER - 0.07..POWER + 0.07).contains(&power),
+        "a change of {size} is found with probability {power}, not {POWER}"
+    );
 }
 
 #[test]
