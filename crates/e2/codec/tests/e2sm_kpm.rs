@@ -171,7 +171,7 @@ fn random_values_round_trip_and_prefixes_fail() {
     round_trips::<FunctionDescription>();
 }
 
-/// Additions, which random values lack.
+/// Additions are tested separately, because random values contain none.
 #[test]
 fn kpm_additions_round_trip() {
     let bin = |index| Bin { index, start: BinValue::Int(-3), end: BinValue::Real(0.5) };

@@ -127,7 +127,7 @@ fn flatc_converts_lists_in_both_directions() {
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
-/// Whether both are equal, except for the digits of a float that JSON cannot represent.
+/// Returns whether both are equal, except for the digits of a float that JSON cannot represent.
 fn alike(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Single(_), _) | (Value::Double(_), _) => {

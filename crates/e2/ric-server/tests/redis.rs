@@ -107,7 +107,7 @@ fn reports_are_published_once_the_server_starts() {
     patiently(|| (published.counts().published > 0).then_some(()));
 }
 
-/// As O-RAN SC's xApps read it: a set of identities, and one key per base station.
+/// The list must have the form that O-RAN SC's xApps read: a set of identities, and one key per base station.
 #[test]
 fn sdl_lists_base_stations_after_a_server_restart() {
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();

@@ -272,7 +272,7 @@ fn nesting_depth_and_list_length_are_limited() {
     assert_eq!(<Short as Codec<Vec<u8>>>::decode(&mut r).map(|l| l.len()), Ok(100));
     let fault = <Short as Codec<Vec<u8>>>::decode(&mut r).unwrap_err().fault;
     assert_eq!(fault, DecodeFault::TooManyElements(300));
-    // Elements without bits, in endless fragments: the limit applies across them.
+    // The elements have no bits, and the list has endless fragments. The limit applies to all fragments together.
     type Long = List<0, 100_000, Int<0, 0>>;
     let fault = <Long as Codec<Vec<u8>>>::decode(&mut Reader::new(vec![0xc4; 99].into(), Version::V2_03));
     assert_eq!(fault.unwrap_err().fault, DecodeFault::TooManyElements(65_536));

@@ -118,7 +118,7 @@ impl Agent {
             request_id: request.request_id,
             function_id: request.function_id,
             admitted,
-            // Sent even if empty, because FlexRIC's decoder requires it.
+            // The list is sent even if it is empty, because FlexRIC's decoder requires it.
             not_admitted: Some(refused),
         });
         let Some(pdu) = self.core.encoded(id, &response) else { return };

@@ -71,7 +71,7 @@ mod tests {
         let id = SubscriptionId(1);
         periods.add(id, at(0), 10 * MS);
         assert_eq!(periods.pop(at(9)), None);
-        // 3 ms late: the next one is due in 7 ms.
+        // The poll is 3 ms late, so the next report is due in 7 ms.
         let due = |at, skipped| Some(Due { subscription: id, at, skipped });
         assert_eq!(periods.pop(at(13)), due(at(10), 0));
         assert_eq!(periods.pop(at(13)), None);

@@ -17,7 +17,7 @@ pub(super) struct Poll {
     unanswered: Option<Time>,
     /// Time of the next setup that makes the RIC read an outstanding request.
     push_at: Option<Time>,
-    /// Whether such a setup is probably still unread.
+    /// Whether a setup that was sent for this purpose is probably still unread by the RIC.
     behind: bool,
     /// Value of `behind` when the request was sent.
     was_behind: bool,
