@@ -199,7 +199,7 @@ fn components_without_virtual_time_are_rejected_by_name() {
         for (cast, role, here) in
             [(as_controller, "controller", &mut controllers), (as_xapp, "xApp", &mut xapps)]
         {
-            let refusal = format!("part `{name}` does not run in virtual time as {role}");
+            let refusal = format!("component `{name}` does not run in virtual time as {role}");
             match Network::new(&cast, 1, None) {
                 Err(trouble) if trouble.what.starts_with(&refusal) => {}
                 // A component with default settings may be invalid for another reason.

@@ -244,7 +244,8 @@ fn unsealed_and_short_memory_is_rejected_with_reason() {
         std::fs::remove_file(path).unwrap();
         OwnedFd::from(file)
     };
-    let mut all = vec![(short, "was announced, there are 4096"), (interrupt().unwrap(), "not a memory file")];
+    let mut all =
+        vec![(short, "was announced, but its memory has 4096"), (interrupt().unwrap(), "not a memory file")];
     if shared.parent().is_some_and(Path::is_dir) {
         // This memory is on a memory file system. It can be truncated, and cannot be sealed.
         all.push((on(&shared), "cannot be sealed"));

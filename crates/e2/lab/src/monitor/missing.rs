@@ -147,8 +147,8 @@ mod tests {
         assert_eq!(missing.overdue(begin + 3 * PERIOD - Duration::from_millis(1)), Vec::<String>::new());
         let sentences = missing.overdue(begin + 3 * PERIOD);
         let [first, second] = &sentences[..] else { panic!("{sentences:?}") };
-        assert!(first.contains("505.01 1: ") && first.contains("f1ap=98, the UE f1ap=99:"), "{first}");
-        assert!(second.contains("f1ap=7, the UE f1ap=8:"), "{second}");
+        assert!(first.contains("505.01 1: ") && first.contains("f1ap=98, the UE f1ap=99,"), "{first}");
+        assert!(second.contains("f1ap=7, the UE f1ap=8,"), "{second}");
         assert_eq!(missing.overdue(begin + 9 * PERIOD), Vec::<String>::new());
     }
 

@@ -279,7 +279,7 @@ mod tests {
     fn invalid_flow_description_is_rejected_with_reason() {
         for (rule, why) in [
             ("deny out ip from any to any", "begin with `permit`"),
-            ("permit in ip from any to any", "not out"),
+            ("permit in ip from any to any", "direction is not `out`"),
             ("permit out tpc from any to any", "neither ip nor 0"),
             ("permit out 256 from any to any", "neither ip nor 0"),
             ("permit out icmp from any 80 to any", "no ports"),
