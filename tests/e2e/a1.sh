@@ -23,7 +23,7 @@ curl -sSN -m 50 "$api/v1/topics/a1/quota_1.0.0" >heard.txt &
 started+=($!)
 policies=/A1-P/v2/policytypes/quota_1.0.0/policies
 asks GET /A1-P/v2/policytypes 200; says '["quota_1.0.0"]'
-asks PUT $policies/night 400 '{"prbs": 101}'; says '/prbs: maximum is 100'
+asks PUT $policies/night 400 '{"prbs": 101}'; says '/prbs: 101 violates maximum 100'
 for _ in {1..50}; do asks POST /v1/topics/a1/quota_1.0.0 200 '{"ready": true}'; ! grep -q '"listeners":1' answer.txt || break; sleep 0.1; done
 asks PUT $policies/night 201 '{"prbs": 30}'
 asks PUT $policies/night 200 '{"prbs": 40}'
