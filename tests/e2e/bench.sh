@@ -138,7 +138,7 @@ assert result["campaign"].endswith("table2.json") and len(result["points"]) == 6
 # Results without a behaviour version may not represent the current version.
 if "behaviour" not in json.load(open(sys.argv[1])):
     assert {e["verdict"] for e in result["expects"]} == {"stale"}, result["expects"]
-    assert all("no version of the rig" in e["reason"] for e in result["expects"])
+    assert all("not state the version of the rig" in e["reason"] for e in result["expects"])
 P
 [[ -s stored/report.html ]]
 expect 0 bench query "$stored" "SELECT value FROM results WHERE metric = 'rx_mbps' AND label = 'sut.type=flexran load.nodes=10'" --csv

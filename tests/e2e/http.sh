@@ -122,8 +122,8 @@ peer.sendall(struct.pack(">I", len(pdu)) + pdu)
 peer.recv(4096)
 P
 expect 200 "$api/v1/nodes"
-has 'came to the listener for xApps'
-has 'came to the listener for xApps' ric.txt
+has 'sent its setup request to the listener for xApps'
+has 'sent its setup request to the listener for xApps' ric.txt
 "$RANLAB" ric --hint srsran --e2 tcp://10.1.2.3:36421 >hint.txt
 has '  addr: 10.1.2.3' hint.txt
 
