@@ -115,7 +115,7 @@ holds check.json 'r["failed"] == 1 and any("stopped answering" in (c.get("why") 
 holds check.json 'sum("has not answered since" in (c.get("why") or "") for c in r["checks"]) > 20'
 [[ $(stat -c %s ended/*.pcap) -gt 24 ]]
 down
-"$RANLAB" check upf --list | grep -q "N9: from tunnel to tunnel"
+"$RANLAB" check upf --list | grep -q "N9: packets are forwarded between tunnels"
 upf --n6 reflect --fault n9
 ! "$RANLAB" check upf "$n4" --n3 "$n3" --gnb "$net.1.9:2152" --captures n9 --format json >check.json
 holds check.json '[c["name"][:3] for c in r["checks"] if c["verdict"] == "failed"] == ["N9:"]'
