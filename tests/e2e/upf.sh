@@ -280,7 +280,7 @@ TOML
     if far --set load.io=af-xdp --out io 2>far.err >/dev/null; then exit 1; fi
     grep -q '`io` names a resource of the worker.s machine' far.err
     if far --set load.netns="$ran" --out netns 2>far.err >/dev/null; then exit 1; fi
-    grep -q 'cannot be put into the network namespace' far.err
+    grep -q 'cannot be started in the network namespace' far.err
     echo "== two locations share the load of one; each has its own SMFs, base stations, UEs and data network"
     for n in 21 22; do ip -n "$ran" address add 10.3.0.$n/24 dev n3; done
     ip netns exec "$ran" "$RANLAB" worker --listen 10.3.0.1:7101 --allow 10.3.0.2 >second.out 2>second.err &
