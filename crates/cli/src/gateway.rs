@@ -42,15 +42,15 @@ async fn serve(arguments: Arguments, format: Format) -> Result<(), Failure> {
     output.flush()?;
     let end = live::end(arguments.duration);
     tokio::pin!(end);
-    let mut tell = |_: f64| {
+    let mut print_troubles = |_: f64| {
         for line in gateway.troubles() {
             output.text(&line)?;
             output.item(&serde_json::json!({ "trouble": line }))?;
         }
         output.flush()
     };
-    live::until(end.as_mut(), &mut tell).await?;
-    tell(0.0)?;
+    live::until(end.as_mut(), &mut print_troubles).await?;
+    print_troubles(0.0)?;
     let report = gateway.report();
     output.text(format_args!(
         "{} connections, {} passed on, {} messages forward ({} bytes), {} back ({} bytes), {} failed",

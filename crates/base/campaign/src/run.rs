@@ -332,8 +332,8 @@ impl Worker {
         std::thread::spawn(move || {
             while let Ok(job) = inbox.recv() {
                 // Sending fails once the campaign has given up this rig.
-                let tell = |window| drop(outbox.send(RigMessage::Window(window)));
-                let reply = guarded(&mut *rig, &scenario, &job, &tell);
+                let on_window = |window| drop(outbox.send(RigMessage::Window(window)));
+                let reply = guarded(&mut *rig, &scenario, &job, &on_window);
                 if outbox.send(RigMessage::Ended(reply)).is_err() {
                     return;
                 }
@@ -383,9 +383,9 @@ impl Worker {
 }
 
 /// Runs a repeat and turns every failure of the rig into an outcome. Always tears down.
-fn guarded(rig: &mut dyn Rig, scenario: &Scenario, job: &Job, tell: &dyn Fn(Window)) -> Reply {
+fn guarded(rig: &mut dyn Rig, scenario: &Scenario, job: &Job, on_window: &dyn Fn(Window)) -> Reply {
     let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-        repeat::measure(rig, scenario, &job.point, job.repeat, &job.stop, tell)
+        repeat::measure(rig, scenario, &job.point, job.repeat, &job.stop, on_window)
     }));
     // The process continues after a panic in the tear-down.
     let torn = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| rig.tear_down()));

@@ -45,19 +45,19 @@ pub async fn end(duration: Option<Duration>) {
     }
 }
 
-/// Calls `tell` about once per second, with the time since the last call in seconds, until [`end`] resolves
-/// or `tell` fails.
+/// Calls `on_second` about once per second, with the time since the last call in seconds, until [`end`] resolves
+/// or `on_second` fails.
 pub async fn each_second(
     duration: Option<Duration>,
-    tell: impl FnMut(f64) -> Result<(), Failure>,
+    on_second: impl FnMut(f64) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
-    until(std::pin::pin!(end(duration)), tell).await
+    until(std::pin::pin!(end(duration)), on_second).await
 }
 
 /// Like [`each_second`], with an end that has begun already.
 pub async fn until(
     mut end: std::pin::Pin<&mut impl Future<Output = ()>>,
-    mut tell: impl FnMut(f64) -> Result<(), Failure>,
+    mut on_second: impl FnMut(f64) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     let mut tick = tokio::time::interval(Duration::from_secs(1));
     tick.tick().await;
@@ -68,7 +68,7 @@ pub async fn until(
             () = &mut end => return Ok(()),
             _ = tick.tick() => {}
         }
-        tell(at.elapsed().as_secs_f64())?;
+        on_second(at.elapsed().as_secs_f64())?;
         at = Instant::now();
     }
 }

@@ -177,7 +177,7 @@ pub(super) fn tell_plan(output: &mut Output, plan: &Plan) -> Result<(), Failure>
 pub(super) fn preview(
     plan: &Plan,
     rig: &dyn Rig,
-    tell: &mut dyn FnMut(&str) -> Result<(), Failure>,
+    print_line: &mut dyn FnMut(&str) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     let mut refused = Vec::new();
     let mut seen: Vec<String> = Vec::new();
@@ -187,8 +187,8 @@ pub(super) fn preview(
         match found {
             Err(why) => refused.push(format!("point {} ({}): {why}", point.index, point.label())),
             Ok(text) if ends && !seen.contains(&text) => {
-                tell(&format!("point {} ({}):", point.index, point.label()))?;
-                text.lines().try_for_each(|line| tell(&format!("  {line}")))?;
+                print_line(&format!("point {} ({}):", point.index, point.label()))?;
+                text.lines().try_for_each(|line| print_line(&format!("  {line}")))?;
                 seen.push(text);
             }
             Ok(_) => {}
@@ -200,7 +200,7 @@ pub(super) fn preview(
         return Err(Failure::Usage(first.clone()));
     }
     for why in refused.iter().take(SHOWN_MAX) {
-        tell(&format!("cannot run: {why}"))?;
+        print_line(&format!("cannot run: {why}"))?;
     }
     Ok(())
 }

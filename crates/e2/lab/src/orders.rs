@@ -94,15 +94,15 @@ impl RunningControlLoad {
         Ok(Self { xapp, next: plan.first, period, last: None, under_way, report })
     }
 
-    /// Sends orders at their scheduled times, independent of earlier outcomes, and calls `tell` with each outcome.
+    /// Sends orders at their scheduled times, independent of earlier outcomes, and calls `on_outcome` with each outcome.
     /// The future never completes; drop it to stop.
-    pub async fn run(&mut self, mut tell: impl FnMut(&OrderOutcome)) {
+    pub async fn run(&mut self, mut on_outcome: impl FnMut(&OrderOutcome)) {
         let mut timer = tokio::time::interval(self.period);
         timer.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
             tokio::select! {
                 _ = timer.tick() => self.send(),
-                event = self.xapp.next() => self.on_event(&event, &mut tell),
+                event = self.xapp.next() => self.on_event(&event, &mut on_outcome),
             }
         }
     }
@@ -111,12 +111,12 @@ impl RunningControlLoad {
     pub async fn conclude(
         &mut self,
         patience: Duration,
-        mut tell: impl FnMut(&OrderOutcome),
+        mut on_outcome: impl FnMut(&OrderOutcome),
     ) -> OrdersReport {
         let rest = async {
             while !self.under_way.is_empty() {
                 let event = self.xapp.next().await;
-                self.on_event(&event, &mut tell);
+                self.on_event(&event, &mut on_outcome);
             }
         };
         if tokio::time::timeout(patience, rest).await.is_err() {
@@ -124,7 +124,7 @@ impl RunningControlLoad {
                 self.finish(
                     handle,
                     Some("the xApp ended before the response to the order arrived".to_owned()),
-                    &mut tell,
+                    &mut on_outcome,
                 );
             }
         }
@@ -161,22 +161,27 @@ impl RunningControlLoad {
         }
     }
 
-    fn on_event(&mut self, event: &XappEvent, tell: &mut impl FnMut(&OrderOutcome)) {
+    fn on_event(&mut self, event: &XappEvent, on_outcome: &mut impl FnMut(&OrderOutcome)) {
         match event {
-            XappEvent::ControlAcknowledged { handle, .. } => self.finish(*handle, None, tell),
+            XappEvent::ControlAcknowledged { handle, .. } => self.finish(*handle, None, on_outcome),
             XappEvent::ControlFailed { handle, failure, .. } => {
-                self.finish(*handle, Some(failure.to_string()), tell);
+                self.finish(*handle, Some(failure.to_string()), on_outcome);
             }
             _ => {}
         }
     }
 
-    fn finish(&mut self, handle: ControlHandle, why: Option<String>, tell: &mut impl FnMut(&OrderOutcome)) {
+    fn finish(
+        &mut self,
+        handle: ControlHandle,
+        why: Option<String>,
+        on_outcome: &mut impl FnMut(&OrderOutcome),
+    ) {
         let Some((order, node, sent)) = self.under_way.remove(&handle) else { return };
         let acknowledged = why.is_none();
         self.report.acknowledged += u64::from(acknowledged);
         self.report.failed += u64::from(!acknowledged);
         let ms = sent.elapsed().as_secs_f64() * 1e3;
-        tell(&OrderOutcome { order, node: node.to_string(), acknowledged, why, ms });
+        on_outcome(&OrderOutcome { order, node: node.to_string(), acknowledged, why, ms });
     }
 }

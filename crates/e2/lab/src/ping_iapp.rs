@@ -24,13 +24,13 @@ pub(crate) fn start(ric: &RicHandle, pace: Pace) -> Result<(Shared, Task), Compo
     let pinger = Pinger::new(pace)?;
     let iapp = PingIApp { pinger: pinger.clone(), target: None, subscribed: false };
     let iapp = ric.add_iapp(Box::new(iapp));
-    let task = Task::spawn(tell_when_due(ric.clone(), iapp, pinger.clone()));
+    let task = Task::spawn(notify_when_due(ric.clone(), iapp, pinger.clone()));
     Ok((pinger, task))
 }
 
 /// Notifies the iApp when a ping is scheduled to be sent.
-async fn tell_when_due(ric: RicHandle, iapp: IAppId, pinger: Shared) {
-    let tell = |path: &str| {
+async fn notify_when_due(ric: RicHandle, iapp: IAppId, pinger: Shared) {
+    let notify = |path: &str| {
         let request = NorthboundRequest {
             token: u64::MAX,
             method: Method::Get,
@@ -45,11 +45,11 @@ async fn tell_when_due(ric: RicHandle, iapp: IAppId, pinger: Shared) {
         match times.next().await {
             Tick::Due(due) => {
                 lock(&pinger).next_due = Some(due);
-                tell("due");
+                notify("due");
             }
             Tick::GiveUp => {
                 let lost = lock(&pinger).give_up();
-                (0..lost).for_each(|_| tell("again"));
+                (0..lost).for_each(|_| notify("again"));
             }
         }
     }

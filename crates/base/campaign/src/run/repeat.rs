@@ -30,7 +30,7 @@ pub(super) fn measure(
     point: &Point,
     repeat: u32,
     stop: &Stop,
-    tell: &dyn Fn(Window),
+    on_window: &dyn Fn(Window),
 ) -> Result<Measured, RigError> {
     let measure = &scenario.measure;
     let (warm_up, duration) = measure.windows();
@@ -43,7 +43,7 @@ pub(super) fn measure(
         stop: stop.clone(),
         overrides: BTreeMap::new(),
     };
-    let mut trials = Trials { rig, run, tell };
+    let mut trials = Trials { rig, run, on_window };
     match &scenario.search {
         None => {
             trials.rig.prepare(&trials.run)?;
@@ -99,7 +99,7 @@ struct Trials<'a, 'p> {
     rig: &'a mut dyn Rig,
     run: Run<'p>,
     /// Callback for each window.
-    tell: &'a dyn Fn(Window),
+    on_window: &'a dyn Fn(Window),
 }
 
 /// Result of one trial.
@@ -118,7 +118,12 @@ impl Trials<'_, '_> {
         let outcome = self.rig.measure(&run, &mut recorder)?;
         let recording = recorder.finish();
         let reason = reason_of(outcome, &recording);
-        (self.tell)(Window { settings: run.overrides, share, outcome, metrics: recording.metrics.clone() });
+        (self.on_window)(Window {
+            settings: run.overrides,
+            share,
+            outcome,
+            metrics: recording.metrics.clone(),
+        });
         let missing = missing_load(&self.rig.describe(), &recording);
         Ok(match missing.filter(|_| outcome.counts() || outcome == Outcome::Invalid) {
             Some(reason) => TrialSample { outcome: Outcome::Invalid, reason, recording, unsent: true },

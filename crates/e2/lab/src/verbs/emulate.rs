@@ -76,7 +76,7 @@ async fn emulate(mut arguments: Arguments, request: Request, format: Format) -> 
             started?;
             let mut before = fleet.report();
             let mut reported = BTreeSet::new();
-            let tell = |seconds: f64| {
+            let print_second = |seconds: f64| {
                 let report = fleet.report();
                 report_setup_failures(&fleet.setup_failures(), &mut reported);
                 let radios: Vec<_> = fleet.take_radios().iter().map(RadioMeter::summary).collect();
@@ -96,7 +96,7 @@ async fn emulate(mut arguments: Arguments, request: Request, format: Format) -> 
                 before = report;
                 output.flush()
             };
-            live::until(end.as_mut(), tell).await?;
+            live::until(end.as_mut(), print_second).await?;
         }
     }
     if let Some(failure) = waiting.take() {

@@ -90,9 +90,9 @@ impl Radio {
     }
 }
 
-/// Reporting of RRC events; `tell` adds the details of handovers.
+/// Reporting of RRC events; `add_details` adds the details of handovers.
 impl Radio {
-    pub(super) fn drain_events(&mut self, tell: impl Fn(&mut ranlab_e2_codec::e2sm::rrc::RrcEvent)) {
+    pub(super) fn drain_events(&mut self, add_details: impl Fn(&mut ranlab_e2_codec::e2sm::rrc::RrcEvent)) {
         let events: Vec<_> = self.cell.take_events().collect();
         for event in events {
             let kind = event.kind;
@@ -102,7 +102,7 @@ impl Radio {
             let mut event = self.event(kind, event.rnti, event.ue);
             self.calls.record(self.cell.now_us(), kind, of, event.plmn);
             if is_handover {
-                tell(&mut event);
+                add_details(&mut event);
             }
             self.news.push(event);
         }

@@ -198,7 +198,7 @@ fn outcome(plugin: &Plugin, reply: &Map<String, Value>) -> Result<RingOutcome, C
         received: must("received")?,
         misordered: may("misordered")?,
         duplicated: may("duplicated")?,
-        strangers: may("strangers")?,
+        unknown: may("strangers")?, // The name in version 1 of the plug-in protocol.
         malformed: 0,
         waiting: may("waiting")?,
         took_ns: must("took_ns")?,

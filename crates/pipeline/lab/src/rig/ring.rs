@@ -122,7 +122,7 @@ pub(super) fn record(run: &Run<'_>, window: &Window<'_>, recorder: &mut Recorder
     }
     by_reason(&counters, recorder);
     let intended = outcome.due as f64;
-    let strangers = outcome.strangers as f64;
+    let unknown = outcome.unknown as f64;
     let sent = outcome.due - outcome.late;
     let loss_ratio = sent.saturating_sub(outcome.received) as f64 / sent.max(1) as f64;
     let asked_mpps = intended / run.duration.as_secs_f64().max(1e-9) / 1e6;
@@ -159,7 +159,7 @@ pub(super) fn record(run: &Run<'_>, window: &Window<'_>, recorder: &mut Recorder
         (Outcome::Degraded, limit("loss_ratio", loss_ratio, 0.0)),
         (Outcome::Degraded, limit("core_imbalance", uneven, super::UNEVEN)),
         (Outcome::Degraded, changes.and_then(super::Changes::breach)),
-        (Outcome::Degraded, limit("packets that came back but do not belong to this run", strangers, 0.0)),
+        (Outcome::Degraded, limit("packets that came back but do not belong to this run", unknown, 0.0)),
     ]);
     if judged != Outcome::Ok {
         let value = |name: &str| losses.iter().find(|(own, _)| *own == name).map_or(0.0, |own| own.1 as f64);

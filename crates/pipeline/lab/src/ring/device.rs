@@ -109,9 +109,9 @@ impl RingDevice {
     /// Requests the counters from the device's thread.
     fn look_in(&self) -> Result<CounterReply, ComponentError> {
         let gone = || rig("the thread of the device under test has ended");
-        let (tell, answer) = sync_channel(1);
+        let (reply_sender, answer) = sync_channel(1);
         self.pause.store(true, Ordering::Relaxed);
-        self.asks.as_ref().ok_or_else(gone)?.send(tell).map_err(|_| gone())?;
+        self.asks.as_ref().ok_or_else(gone)?.send(reply_sender).map_err(|_| gone())?;
         answer.recv_timeout(ANSWER).map_err(|_| gone())
     }
 
@@ -165,7 +165,7 @@ impl Churn {
 fn serve(mut device: Device, requests: &Receiver<SyncSender<CounterReply>>, pause: &AtomicBool) {
     loop {
         match requests.try_recv() {
-            Ok(tell) => {
+            Ok(reply_sender) => {
                 pause.store(false, Ordering::Relaxed);
                 let of = |core: &Core| {
                     RingCounters::from_ledger(core.ledger(), core.drops(), core.received(), core.malformed())
@@ -174,7 +174,7 @@ fn serve(mut device: Device, requests: &Receiver<SyncSender<CounterReply>>, paus
                 let changes_refused = device.cores().iter().map(Core::changes_refused).sum();
                 let seen = CounterReply { counters, changes_refused };
                 // The requester may have timed out.
-                let _ = tell.send(seen);
+                let _ = reply_sender.send(seen);
             }
             Err(TryRecvError::Disconnected) => return,
             Err(TryRecvError::Empty) => {}

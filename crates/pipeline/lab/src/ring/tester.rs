@@ -92,7 +92,7 @@ pub struct RingOutcome {
     /// Packets that returned more than once.
     pub duplicated: u64,
     /// Received packets that do not belong to this run.
-    pub strangers: u64,
+    pub unknown: u64,
     /// Packets received with invalid descriptors.
     pub malformed: u64,
     /// Packets sent that the switch never took out of the ring.
@@ -120,7 +120,7 @@ impl RingOutcome {
             received: tally.received,
             misordered: tally.misordered,
             duplicated: tally.duplicated,
-            strangers: tally.strangers,
+            unknown: tally.unknown,
             malformed: tally.malformed,
             waiting: outcome.waiting,
             took_ns: u64::try_from(outcome.took.as_nanos()).unwrap_or(u64::MAX),

@@ -184,7 +184,7 @@ fn tester_measures_itself_and_reconnects_to_next_device() {
         let mut testing =
             RunningTester::start(&RingTesterComponent { run, ..tester(&device, &part) }).unwrap();
         let (outcome, counters, _) = window(&mut device, &mut testing);
-        assert_eq!((outcome.strangers, unknown(&outcome, &counters)), (0, 0));
+        assert_eq!((outcome.unknown, unknown(&outcome, &counters)), (0, 0));
     }
     let mut testing = RunningTester::start(&tester(&device, &part)).unwrap();
     testing.begin();

@@ -47,8 +47,8 @@ pub(super) fn by_rings(
     switch: &mut dyn Switch,
     ports: &mut [RingPort; 2],
 ) -> Result<Histogram<u64>, ComponentError> {
-    let mut tell = |change: &Translation| switch.update(change);
-    visible(job, pipeline, SEEN, &mut tell, &mut |port, frame| ring::one(ports, port, frame, BACK))
+    let mut apply_change = |change: &Translation| switch.update(change);
+    visible(job, pipeline, SEEN, &mut apply_change, &mut |port, frame| ring::one(ports, port, frame, BACK))
 }
 
 /// Port and content of a packet that left the switch, or `None` if no packet left.
@@ -70,7 +70,7 @@ pub(super) fn visible(
     job: &SwitchJob<'_>,
     pipeline: &Pipeline,
     patience: Duration,
-    tell: InstallFn<'_>,
+    apply_change: InstallFn<'_>,
     pass: ProbeFn<'_>,
 ) -> Result<Histogram<u64>, ComponentError> {
     let equivalences = job.backend.equivalences(&job.request());
@@ -85,10 +85,10 @@ pub(super) fn visible(
         now.apply(event.what);
         match probe(job.trace, (&mut then, &mut now), &equivalences) {
             Some(probe) => {
-                let took = until_seen(&probe, &equivalences, patience, &mut || tell(&change), pass)?;
+                let took = until_seen(&probe, &equivalences, patience, &mut || apply_change(&change), pass)?;
                 seen.saturating_record(took.as_nanos() as u64);
             }
-            None => tell(&change)?,
+            None => apply_change(&change)?,
         }
         then.apply(event.what);
         if seen.len() >= PROBES {
@@ -136,12 +136,12 @@ fn until_seen(
     probe: &Probe,
     equivalences: &[Equivalence],
     patience: Duration,
-    tell: &mut (dyn FnMut() -> Result<(), ComponentError> + Send),
+    apply_change: &mut (dyn FnMut() -> Result<(), ComponentError> + Send),
     pass: ProbeFn<'_>,
 ) -> Result<Duration, ComponentError> {
     std::thread::scope(|scope| {
         let begun = Instant::now();
-        let telling = scope.spawn(tell);
+        let applying = scope.spawn(apply_change);
         let seen = loop {
             let treated = alike(pass(probe.port, &probe.frame)?, equivalences);
             let took = begun.elapsed();
@@ -155,7 +155,7 @@ fn until_seen(
                 )));
             }
         };
-        telling.join().map_err(|_| rig("the thread that sends changes died"))??;
+        applying.join().map_err(|_| rig("the thread that sends changes died"))??;
         seen
     })
 }
@@ -193,7 +193,7 @@ mod tests {
         let changes = AtomicUsize::new(0);
         let mut applied = 0;
         let mut since = None;
-        let mut tell = |_: &Translation| {
+        let mut apply_change = |_: &Translation| {
             changes.fetch_add(1, Ordering::SeqCst);
             Ok(())
         };
@@ -212,7 +212,7 @@ mod tests {
                 Verdict::Dropped(_) => None,
             })
         };
-        visible(&job, &pipeline, patience, &mut tell, &mut pass)
+        visible(&job, &pipeline, patience, &mut apply_change, &mut pass)
     }
 
     #[test]

@@ -59,7 +59,7 @@ mod tests {
     #[test]
     fn thread_is_found_by_name_and_its_cpu_time_grows() {
         let thread = std::thread::Builder::new().name("busy-one".to_owned());
-        let (tell, receiver) = std::sync::mpsc::channel::<()>();
+        let (sender, receiver) = std::sync::mpsc::channel::<()>();
         let handle = thread
             .spawn(move || {
                 let mut sum = 0_u64;
@@ -73,7 +73,7 @@ mod tests {
         while found.cpu_ns().unwrap() < before + 10_000_000 {
             std::thread::yield_now();
         }
-        drop(tell);
+        drop(sender);
         handle.join().unwrap();
         assert!(found.cpu_ns().is_err());
     }

@@ -81,10 +81,12 @@ impl Driver for Xdp {
 
     fn visible(&self, job: &SwitchJob<'_>, pipeline: &Pipeline) -> Result<Histogram<u64>, ComponentError> {
         let judges = VerdictPrograms::from_job(job)?;
-        let mut tell = |change: &Translation| {
+        let mut apply_change = |change: &Translation| {
             change.object.as_ref().map_or(Ok(()), |object| judges.maps.change(&object.entries))
         };
-        probe::visible(job, pipeline, probe::SEEN, &mut tell, &mut |port, frame| judges.process(port, frame))
+        probe::visible(job, pipeline, probe::SEEN, &mut apply_change, &mut |port, frame| {
+            judges.process(port, frame)
+        })
     }
 
     fn io_ns(&self, job: &SwitchJob<'_>, length: Duration) -> Result<Option<f64>, ComponentError> {

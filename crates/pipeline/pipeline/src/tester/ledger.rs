@@ -13,7 +13,7 @@ pub enum Returned {
     /// The packet has already arrived.
     Again,
     /// The packet does not belong to this run.
-    Stranger,
+    Unknown,
 }
 
 /// Counters of a tester.
@@ -36,7 +36,7 @@ pub struct Tally {
     /// Duplicates that came back.
     pub duplicated: u64,
     /// Received packets that do not belong to this run.
-    pub strangers: u64,
+    pub unknown: u64,
     /// Packets received with invalid descriptors.
     pub malformed: u64,
     /// Two bit sets: sent packets, and packets that returned.
@@ -71,8 +71,8 @@ impl Tally {
             stamp.run == run && word >> (stamp.number % 64) & 1 == 1
         };
         let Some(stamp) = stamp.filter(known) else {
-            self.strangers += 1;
-            return Returned::Stranger;
+            self.unknown += 1;
+            return Returned::Unknown;
         };
         if bit(&mut self.back, stamp.number.into()) {
             self.duplicated += 1;

@@ -49,11 +49,11 @@ fn returned_packets_are_classified() {
     assert_eq!(tally.returned(5, 1, stamp(99)), Returned::InOrder, "the other port has its own order");
     assert_eq!(tally.returned(5, 0, stamp(98)), Returned::Misordered);
     assert_eq!(tally.returned(5, 0, stamp(98)), Returned::Again);
-    assert_eq!(tally.returned(5, 0, stamp(200)), Returned::Stranger, "packet 200 was never sent");
-    assert_eq!(tally.returned(6, 0, stamp(1)), Returned::Stranger, "the packet belongs to another run");
-    assert_eq!(tally.returned(5, 0, stamp(u32::MAX)), Returned::Stranger);
-    assert_eq!(tally.returned(5, 0, None), Returned::Stranger);
-    assert_eq!((tally.received, tally.misordered, tally.duplicated, tally.strangers), (3, 1, 1, 4));
+    assert_eq!(tally.returned(5, 0, stamp(200)), Returned::Unknown, "packet 200 was never sent");
+    assert_eq!(tally.returned(6, 0, stamp(1)), Returned::Unknown, "the packet belongs to another run");
+    assert_eq!(tally.returned(5, 0, stamp(u32::MAX)), Returned::Unknown);
+    assert_eq!(tally.returned(5, 0, None), Returned::Unknown);
+    assert_eq!((tally.received, tally.misordered, tally.duplicated, tally.unknown), (3, 1, 1, 4));
     assert_eq!(tally.lost(), 197);
 }
 

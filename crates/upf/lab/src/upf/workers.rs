@@ -92,7 +92,7 @@ impl PacketWorkers {
         packets: PacketWorker,
         stop: &Arc<AtomicBool>,
     ) -> Result<Self, UpfError> {
-        let (tell, events) = sync_channel(MAX_EVENTS);
+        let (event_sender, events) = sync_channel(MAX_EVENTS);
         Ok(match config.design {
             Design::CpOffload => Self::Own(Box::new(packets)),
             Design::Bare => {
@@ -105,13 +105,13 @@ impl PacketWorkers {
                 let start = |index: usize| {
                     let (jobs, inbox) = sync_channel(MAX_HANDOFF);
                     let packets = packets.sibling();
-                    let tell = tell.clone();
+                    let event_sender = event_sender.clone();
                     let pins = config.pin.clone();
                     let stop = Arc::clone(stop);
                     let thread = std::thread::Builder::new().name(format!("upf-worker-{index}"));
                     let thread = thread.spawn(move || {
                         pin(&pins, index + 1);
-                        work(packets, &inbox, &tell, &stop)
+                        work(packets, &inbox, &event_sender, &stop)
                     })?;
                     Ok(Worker { jobs, thread })
                 };
@@ -135,7 +135,7 @@ impl PacketWorkers {
                 let thread = std::thread::Builder::new().name("upf-data".to_owned());
                 let thread = thread.spawn(move || {
                     pin(&pins, 1);
-                    forward(packets, &inbox, &done, &tell, &stop)
+                    forward(packets, &inbox, &done, &event_sender, &stop)
                 })?;
                 let xdp = XdpPlane::start(config)?.map(Box::new);
                 Self::Offload { worker: Worker { jobs, thread }, installed, events, install, xdp }
@@ -379,10 +379,10 @@ fn carry_out(packets: &mut PacketWorker, job: Job) -> bool {
     false
 }
 
-fn tell_events(packets: &mut PacketWorker, tell: &SyncSender<PlaneEvent>) {
+fn send_events(packets: &mut PacketWorker, event_sender: &SyncSender<PlaneEvent>) {
     while let Some(event) = packets.plane.event() {
         // If the channel is full, thousands of notices are pending. The next packet generates another notice.
-        let _ = tell.try_send(event);
+        let _ = event_sender.try_send(event);
     }
 }
 
@@ -390,7 +390,7 @@ fn tell_events(packets: &mut PacketWorker, tell: &SyncSender<PlaneEvent>) {
 fn work(
     mut packets: PacketWorker,
     inbox: &Receiver<Job>,
-    tell: &SyncSender<PlaneEvent>,
+    event_sender: &SyncSender<PlaneEvent>,
     stop: &AtomicBool,
 ) -> io::Result<WorkerResult> {
     loop {
@@ -401,7 +401,7 @@ fn work(
                     carry_out(&mut packets, job);
                 }
                 packets.send()?;
-                tell_events(&mut packets, tell);
+                send_events(&mut packets, event_sender);
             }
             Err(RecvTimeoutError::Timeout) if !stop.load(Relaxed) => {}
             Err(_) => break,
@@ -415,7 +415,7 @@ fn forward(
     mut packets: PacketWorker,
     inbox: &Receiver<Job>,
     installed: &SyncSender<()>,
-    tell: &SyncSender<PlaneEvent>,
+    event_sender: &SyncSender<PlaneEvent>,
     stop: &AtomicBool,
 ) -> io::Result<WorkerResult> {
     // Rules arrive through a channel that poll(2) cannot observe. This interval limits their delay.
@@ -429,7 +429,7 @@ fn forward(
             }
         }
         packets.send()?;
-        tell_events(&mut packets, tell);
+        send_events(&mut packets, event_sender);
         if !worked {
             wait_readable(&packets.descriptors(), LOOK)?;
         }

@@ -42,16 +42,16 @@ pub(super) async fn run(arguments: Arguments, format: Format) -> Result<(), Fail
     let mut orders = RunningControlLoad::start(&OrdersPlan { connect, or_at, rate, first }).await?;
     let mut output = Output::new(format);
     let mut failed = None;
-    let mut tell = |outcome: &OrderOutcome| {
+    let mut on_outcome = |outcome: &OrderOutcome| {
         if let Err(failure) = write(&mut output, outcome) {
             failed.get_or_insert(failure);
         }
     };
     tokio::select! {
         () = live::end(duration) => {}
-        () = orders.run(&mut tell) => {}
+        () = orders.run(&mut on_outcome) => {}
     }
-    let report = orders.conclude(LAST_WAIT, &mut tell).await;
+    let report = orders.conclude(LAST_WAIT, &mut on_outcome).await;
     if let Some(failure) = failed {
         return Err(failure);
     }

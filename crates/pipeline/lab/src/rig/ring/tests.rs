@@ -142,7 +142,7 @@ fn load_above_tester_maximum_is_invalid() {
     assert_eq!(judged, Ok(Outcome::Invalid));
     assert!(reason.starts_with("tester_share is 0.9") && metrics["lost"] == 0.0, "{reason}");
     assert_eq!(recorded(&good, &whole, 0.99, "warn").0, Ok(Outcome::Ok));
-    let strange = RingOutcome { strangers: 1, ..good };
+    let strange = RingOutcome { unknown: 1, ..good };
     assert_eq!(recorded(&strange, &whole, 10.0, "invalid").0, Ok(Outcome::Degraded));
 }
 

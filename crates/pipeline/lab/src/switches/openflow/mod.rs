@@ -78,8 +78,10 @@ impl Driver for AnyOpenFlow {
 
     fn visible(&self, job: &SwitchJob<'_>, pipeline: &Pipeline) -> Result<Histogram<u64>, ComponentError> {
         let (mut installed, wires) = Self::connect_and_install(job)?;
-        let mut tell = |change: &Translation| installed.update(change);
-        probe::visible(job, pipeline, probe::SEEN, &mut tell, &mut |port, frame| wires.one(port, frame))
+        let mut apply_change = |change: &Translation| installed.update(change);
+        probe::visible(job, pipeline, probe::SEEN, &mut apply_change, &mut |port, frame| {
+            wires.one(port, frame)
+        })
     }
 
     /// Returns `None`, because the cost of the switch's ports cannot be measured from outside.

@@ -178,8 +178,10 @@ impl Driver for Ovs {
 
     fn visible(&self, job: &SwitchJob<'_>, pipeline: &Pipeline) -> Result<Histogram<u64>, ComponentError> {
         let (mut bridge, wires) = Self::between(job)?;
-        let mut tell = |change: &Translation| bridge.update(change);
-        probe::visible(job, pipeline, probe::SEEN, &mut tell, &mut |port, frame| wires.one(port, frame))
+        let mut apply_change = |change: &Translation| bridge.update(change);
+        probe::visible(job, pipeline, probe::SEEN, &mut apply_change, &mut |port, frame| {
+            wires.one(port, frame)
+        })
     }
 
     /// Returns `None`, because the cost of input and output cannot be measured. The kernel's sockets and queues use CPU
