@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::renamed::Renames;
-use crate::scenario::Scenario;
+use crate::scenario::{Scenario, Sweep};
 use crate::value::Value;
 
 /// Format of stored results: increased when a stored number changes its meaning.
@@ -19,6 +19,9 @@ pub struct Behaviour {
     /// Digest of the measured part of the scenario: rig, settings, sweep, search and repeats, without figures
     /// and expectations.
     pub scenario: String,
+    /// The digest as versions before 2026-11-29 stored it, which contained the descriptions of swept keys. Only compared.
+    #[serde(skip)]
+    described: String,
     /// Behaviour version of the rig.
     pub rig: u32,
     /// Behaviour versions of the components with which the result was measured.
@@ -29,7 +32,14 @@ impl Behaviour {
     /// Returns the versions with which this program measures a scenario, given the behaviour versions of its rig and
     /// components.
     pub fn new(scenario: &Scenario, renames: &Renames, rig: u32, components: BTreeMap<String, u32>) -> Self {
-        Self { format: RESULT_FORMAT, scenario: digest(scenario, renames), rig, components }
+        let described = digest(scenario, &scenario.sweep, renames);
+        let mut sweep = scenario.sweep.clone();
+        for axis in &mut sweep.axes {
+            // A better description of a key does not change what is measured.
+            axis.about.clear();
+        }
+        let scenario = digest(scenario, &sweep, renames);
+        Self { format: RESULT_FORMAT, scenario, described, rig, components }
     }
 
     /// Returns the reason why a result measured with `kept` does not represent measurements with `self`, if there is
@@ -41,7 +51,7 @@ impl Behaviour {
         if kept.format != self.format {
             return Some(format!("its format is {}, and today's is {}", kept.format, self.format));
         }
-        if kept.scenario != self.scenario {
+        if kept.scenario != self.scenario && kept.scenario != self.described {
             return Some("the scenario has had another meaning since then".to_owned());
         }
         if kept.rig != self.rig {
@@ -58,8 +68,8 @@ impl Behaviour {
 
 /// Returns FNV-1a over the measured part of a scenario: the same in every process and version. A rename does not change
 /// the meaning, so the earlier names are used.
-fn digest(scenario: &Scenario, renames: &Renames) -> String {
-    let Scenario { rig, settings, sweep, search, measure, quick, .. } = scenario;
+fn digest(scenario: &Scenario, sweep: &Sweep, renames: &Renames) -> String {
+    let Scenario { rig, settings, search, measure, quick, .. } = scenario;
     let earlier = |path| renames.earlier(path).unwrap_or(path);
     let settings: BTreeMap<&str, &Value> =
         settings.iter().map(|(path, value)| (earlier(path.as_str()), value)).collect();
@@ -98,5 +108,26 @@ mod tests {
         assert!(stale(behaviour("", 1, 3)).contains("component model has behaviour 3"));
         assert!(stale(Behaviour { format: 1, ..behaviour("", 1, 1) }).contains("format is 1"));
         assert!(today.stale(None).is_some());
+    }
+
+    #[test]
+    fn description_of_swept_key_does_not_change_the_meaning() {
+        let described = |about: &str| {
+            let text = "title = \"t\"\nrig = \"mock\"\n[sweep.axes]\n\"load.workers\" = [1, 2]\n";
+            let rig = MockRig::default().describe();
+            let mut scenario =
+                Scenario::parse(text, "t", &Overrides::default(), std::slice::from_ref(&rig)).unwrap();
+            scenario.sweep.axes[0].about = about.to_owned();
+            Behaviour::new(&scenario, &Renames::from_rig(&rig), 1, BTreeMap::new())
+        };
+        let today = described("number of workers");
+        assert_eq!(today.stale(Some(&described("workers"))), None);
+        // A digest of an earlier version contains the description. It still represents the same words.
+        let earlier = |about: &str| {
+            let kept = described(about);
+            Behaviour { scenario: kept.described.clone(), ..kept }
+        };
+        assert_eq!(today.stale(Some(&earlier("number of workers"))), None);
+        assert!(today.stale(Some(&earlier("workers"))).is_some());
     }
 }
