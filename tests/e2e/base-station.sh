@@ -46,8 +46,8 @@ metric='[p["metrics"]["reports_per_s"]["mean"] for p in r["points"]]'
 holds out.json "(lambda none, slow, fast: none == 0 and slow > 0 and 70 < fast / slow < 130)(*$metric)"
 holds out.json 'all(p["metrics"]["sut.rss_mb"]["mean"] > 1 for p in r["points"])'
 echo "== a key of ranlab's radio is refused, since the base station has its own"
-if "$RANLAB" bench check own.toml --set load.radio=nr:106 >refused.txt 2>&1; then exit 1; fi
-grep -q 'load.radio' refused.txt
+"$RANLAB" bench check own.toml --set load.radio=lte:25 >refused.txt 2>&1 || true
+grep -q '`load.radio` configures' refused.txt
 echo "== a base station that never connects"
 sed '/^\[sweep\]/,/^"load.period"/d' own.toml >one.toml
 if "$RANLAB" bench run one.toml --allow-commands --fresh --out away --set controller.e2=tcp://127.0.0.1:$((port + 1)) --format json >away.json; then exit 1; fi

@@ -7,15 +7,17 @@
 //! A third-party base station can be measured instead: it is started from its profile, connects to ranlab's RIC and
 //! reports to ranlab's xApp.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use ranlab_campaign::record::Recorder;
 use ranlab_campaign::rig::{LimitViolation, Metric, Outcome, RepeatTime, RigDescription, RigError, Run};
-use ranlab_campaign::schema::Kind;
+use ranlab_campaign::schema::{Key, Kind, Presence};
+use ranlab_campaign::value::Value;
 use ranlab_campaign::{keys, metrics};
 use ranlab_e2_lab::{FleetComponent, MonitorComponent, RADIO_KEYS, RicComponent};
 use ranlab_lab::experiment::account;
-use ranlab_lab::{AnyComponent, AttachComponent, Config, Listen, Seed, loopback};
+use ranlab_lab::{AnyComponent, AttachComponent, Config, Listen, Section, Seed, loopback};
 use ranlab_ran::radio::RadioMeter;
 use ranlab_sdran_lab::{FlexranComponent, Period, Protocol, SouthDetail, SouthFleetComponent};
 
@@ -35,19 +37,23 @@ pub(crate) struct BaseStation;
 
 impl Experiment for BaseStation {
     fn describe(&self) -> RigDescription {
-        // `fidelity` is excluded because a coarse radio model consumes no time. The other excluded keys do not exist
-        // for FlexRAN base stations.
-        let of_both = |key: &&str| !["fidelity", "plmn", "stage_key", "dus"].contains(key);
-        let ours: Vec<_> = RADIO_KEYS.into_iter().filter(of_both).chain(["ues", "sm"]).collect();
-        let load = FleetComponent::keys("load").only(&ours).or("radio", "nr:106").or("ues", 3_i64);
+        let load = own_load();
         let mut keys = keys! {
-            ("sut.agent", Kind::choice(&["none", "e2", "flexran", EXTERNAL]), "agent; none; e2: ranlab's, with ranlab's RIC and an xApp; flexran: FlexRAN's protocol, with a FlexRAN-style controller; external: a third-party base station with its own agent and its own UEs, with ranlab's RIC and an xApp").or("e2");
+            ("sut.agent", Kind::choice(&["none", "e2", "flexran", EXTERNAL]), "agent; none; e2: ranlab's, with ranlab's RIC and an xApp; flexran: FlexRAN's protocol, with a FlexRAN-style controller").or("e2");
         };
         keys.push(keys::place("sut.at", "the base station"));
-        keys.extend(third_party::keys("sut.agent", &[EXTERNAL]));
+        // `external` is described here, because the digest of campaigns of earlier versions contains the description of
+        // `sut.agent`.
+        keys.extend(third_party::keys("sut.agent", &[EXTERNAL]).into_iter().map(
+            |key| match key.path.as_str() {
+                "sut.peer" => Key {
+                    comment: format!("{}; a third-party base station has its own agent and UEs", key.comment),
+                    ..key
+                },
+                _ => key,
+            },
+        ));
         keys.extend(AttachComponent::keys("sut").when("sut.agent", &[EXTERNAL]).keys());
-        // A third-party base station takes UEs and radio from its configuration.
-        let load = load.when("sut.agent", &["none", "e2", "flexran"]);
         keys.extend(load.change("sm", |key| key.when("sut.agent", &["e2", EXTERNAL])).keys());
         keys.extend(keys! {
             ("load.period", Kind::Span, "reporting period of the agent").or(Duration::from_millis(1)).when("sut.agent", &["e2", "flexran", EXTERNAL]);
@@ -70,6 +76,15 @@ impl Experiment for BaseStation {
             response_timeout: None,
             starter: include_str!("starters/base-station.toml"),
         }
+    }
+
+    fn preview(&self, settings: &BTreeMap<String, Value>) -> Option<Result<String, String>> {
+        let external = settings.get("sut.agent").and_then(Value::text) == Some(EXTERNAL);
+        external.then(|| own_setting(settings)).flatten().map(|path| {
+            Err(format!(
+                "`{path}` configures ranlab's base station; a third-party one has its own configuration"
+            ))
+        })
     }
 
     fn bring_up(&self, run: &Run<'_>, stage: &mut Deployment<'_>) -> Result<(), RigError> {
@@ -163,6 +178,25 @@ fn e2(run: &Run<'_>, stage: &mut Deployment<'_>, fleet: FleetComponent) -> Resul
     stage.wait(XAPP, "all subscriptions admitted", SET_UP, |numbers| {
         numbers.get("subscriptions").is_some_and(|active| *active >= expected)
     })
+}
+
+/// Returns the keys of ranlab's base station.
+fn own_load() -> Section {
+    // `fidelity` is excluded because a coarse radio model consumes no time. The other excluded keys do not exist
+    // for FlexRAN base stations.
+    let of_both = |key: &&str| !["fidelity", "plmn", "stage_key", "dus"].contains(key);
+    let ours: Vec<_> = RADIO_KEYS.into_iter().filter(of_both).chain(["ues", "sm"]).collect();
+    FleetComponent::keys("load").only(&ours).or("radio", "nr:106").or("ues", 3_i64)
+}
+
+/// Returns the path of a setting that only ranlab's base station has and that differs from its default. Its keys are
+/// not conditional, since that would change the meaning of stored campaigns that compare agents.
+fn own_setting(settings: &BTreeMap<String, Value>) -> Option<String> {
+    let set = |key: &Key| match (&key.presence, settings.get(&key.path)) {
+        (Presence::Default(default), Some(value)) => value != default,
+        (_, value) => value.is_some(),
+    };
+    own_load().keys().into_iter().find(|key| key.name() != "sm" && set(key)).map(|key| key.path)
 }
 
 /// A third-party base station under ranlab's RIC, and an xApp that subscribes to its reports. With an empty `load.sm`
