@@ -1,11 +1,12 @@
-//! CPU clocks of processes and threads: nanoseconds where `/proc` counts in steps of 10 ms.
+//! CPU clocks of processes and threads. They count in nanoseconds, whereas `/proc` counts in steps of 10 ms.
 #![allow(unsafe_code, reason = "two system calls that std lacks")]
 
-/// Returns the CPU time of a process in all its threads, including ended ones; `None` if there is no such process.
-pub(crate) fn of_process(pid: u32) -> Option<u64> {
+/// Returns the CPU time of a process in all its threads, including ended ones, in nanoseconds. Returns `None` if there is no such
+/// process.
+pub fn of_process(pid: u32) -> Option<u64> {
     let pid = libc::pid_t::try_from(pid).ok()?;
     let mut clock: libc::clockid_t = 0;
-    // SAFETY: the call writes one clock id through a valid pointer and keeps it no longer than it runs.
+    // SAFETY: the call writes one clock id through a valid pointer, which it does not keep.
     let failed = unsafe { libc::clock_getcpuclockid(pid, &raw mut clock) };
     if failed == 0 { now(clock) } else { None }
 }
@@ -17,7 +18,7 @@ pub fn of_this_thread() -> Option<u64> {
 
 fn now(clock: libc::clockid_t) -> Option<u64> {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the call writes one timespec through a valid pointer and keeps it no longer than it runs.
+    // SAFETY: the call writes one timespec through a valid pointer, which it does not keep.
     let failed = unsafe { libc::clock_gettime(clock, &raw mut time) };
     if failed != 0 {
         return None;

@@ -1,19 +1,20 @@
-//! Access to the lab machine: process and machine meters, facts; never in a product build.
+//! Access to the lab machine: meters of processes and of the machine, facts, networks, confinement. Never part of a
+//! product build.
 //!
-//! * [`Subject`]: the metered unit: a process, all processes of a command, or a control group.
+//! * [`Subject`]: the metered unit, which is a process, all processes of a command, or a control group.
 //! * [`ProcessMeter`]: resource use of one process, all its threads counted.
 //! * [`MachineMeter`]: resources that other users took from the machine in the meantime (steal, pressure).
 //! * [`PowerMeter`]: energy use of the processors, where the machine shows it.
 //! * [`traffic`]: bytes and packets of this process's TCP connections.
 //! * [`Facts`]: facts about the machine that a result must state.
-//! * [`placement`]: remarks on CPUs of load, system and device that do not fit together.
+//! * [`placement`]: remarks on an unsuitable placement of load, system and device on the CPUs.
 //! * [`netns`]: networks of namespaces, made and removed.
 //! * [`phc`]: clocks of network cards.
 //! * [`process_tree`]: a program with all its descendants.
 //! * [`cgroup`]: a share of a CPU for some threads of this process, and limits for processes that it starts.
 //! * [`confine`]: confinement of an untrusted process: another user, resource limits.
 //! * [`trusted`]: checks that no other user could have written a file.
-//! * [`unmap_unused_code`]: the program's pages that only its start needed.
+//! * [`unmap_unused_code`]: frees pages of the program that only its start needed.
 //! * [`doctor`]: checks of the machine's setup, with advice.
 //!
 //! All values are read from `/proc` and `/sys`. A value that the kernel does not report is `None` and never a
@@ -39,7 +40,7 @@ mod terminal;
 pub mod traffic;
 pub mod trusted;
 
-pub use clock::of_this_thread as thread_cpu_ns;
+pub use clock::{of_process as process_cpu_ns, of_this_thread as thread_cpu_ns};
 pub use facts::{Facts, IdleState, Sctp};
 pub use machine::{MachineInterval, MachineMeter, MachineSample, Pressure};
 pub use pages::unmap_unused_code;
@@ -51,7 +52,7 @@ pub use terminal::terminal_size;
 
 use std::path::PathBuf;
 
-/// Reason for the lack of a sample.
+/// Reason why a meter has no sample.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum MeterError {

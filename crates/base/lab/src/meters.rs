@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 
 use ranlab_host::traffic::{Connections, ProcessTraffic, carried, own_connections};
 use ranlab_host::{
-    MachineMeter, MachineSample, PowerMeter, PowerSample, Subject, SubjectMeter, SubjectSample, thread_cpu_ns,
+    MachineMeter, MachineSample, PowerMeter, PowerSample, Subject, SubjectMeter, SubjectSample,
+    process_cpu_ns, thread_cpu_ns,
 };
 
 use crate::Task;
@@ -20,8 +21,8 @@ const TICK: Duration = Duration::from_secs(1);
 /// Maximum length of the time series. Further samples are left out.
 const SAMPLES_MAX: usize = 100_000;
 
-/// CPU time that this process spends on the measurement itself, which is not attributed to the component in it. One
-/// thread works and meters; another reads requests.
+/// CPU time that this process spends on the measurement itself. It is not attributed to the component that runs in this
+/// process. One thread runs the component and the meters; another reads requests.
 #[derive(Default)]
 pub struct MeteringOverhead {
     spent_ns: Cell<u64>,
@@ -80,6 +81,8 @@ impl Metered {
 /// Meters of the machine and, optionally, of a subject.
 pub struct WindowMeters {
     subject: Option<Rc<RefCell<Metered>>>,
+    /// Whether the subject is this process.
+    own: bool,
     machine: MachineMeter,
     /// Power meter of the machine, if it has one.
     power: Option<PowerMeter>,
@@ -92,6 +95,8 @@ type Series = Vec<(f64, f64, u64)>;
 
 struct Open {
     before: Option<SubjectSample>,
+    /// CPU time of this process, in nanoseconds.
+    worker_ns: Option<u64>,
     machine: Option<MachineSample>,
     power: Option<PowerSample>,
     connections: Option<Connections>,
@@ -107,7 +112,8 @@ impl WindowMeters {
         let subject = subject.and_then(|subject| SubjectMeter::new(subject).ok());
         let subject = subject.map(|meter| Metered { meter, cost: own.then(|| cost.clone()) });
         let subject = subject.map(|metered| Rc::new(RefCell::new(metered)));
-        Self { subject, machine: MachineMeter::default(), power: PowerMeter::new().ok(), cost, open: None }
+        let power = PowerMeter::new().ok();
+        Self { subject, own, machine: MachineMeter::default(), power, cost, open: None }
     }
 
     fn sample(&self) -> Option<SubjectSample> {
@@ -118,22 +124,24 @@ impl WindowMeters {
         self.power.as_ref().and_then(|power| power.sample().ok())
     }
 
-    /// Begins a window. Expensive preparations precede the first sample of the subject.
+    /// Begins a window. Expensive preparations come before the first sample of the subject, so that they do not count.
     pub fn begin(&mut self) {
         let series = Rc::new(RefCell::new(Series::new()));
         let connections = own_connections().ok();
         let machine = self.machine.sample().ok();
         let power = self.energy();
         let before = self.sample();
+        let worker_ns = process_cpu_ns(std::process::id());
         let _sampler =
             self.subject.clone().zip(before).map(|(metered, before)| {
                 Task::spawn(sample(metered, self.cost.clone(), before, series.clone()))
             });
         let pulse = Pulse::start(self.cost.pulse_ns.clone());
-        self.open = Some(Open { before, machine, power, connections, series, pulse, _sampler });
+        self.open = Some(Open { before, worker_ns, machine, power, connections, series, pulse, _sampler });
     }
 
-    /// Ends the window and returns its report. Expensive evaluations follow the last sample of the subject.
+    /// Ends the window and returns its report. Expensive evaluations come after the last sample of the subject, so that
+    /// they do not count.
     pub fn end(&mut self, wall: Duration) -> Report {
         let Some(open) = self.open.take() else { return Report::default() };
         let wall_s = wall.as_secs_f64();
@@ -149,6 +157,7 @@ impl WindowMeters {
             report.machine = after.since(&before).map(|interval| MachineReport {
                 cpus: after.cpus,
                 busy_s: after.busy_s - before.busy_s,
+                worker_s: worker_s(open.worker_ns, report.process.as_ref().filter(|_| self.own)),
                 steal_share: interval.steal_share,
                 cpu_pressure: interval.pressure.map(|pressure| pressure.cpu_s),
                 watts: joules.map(|joules| joules / interval.wall_s),
@@ -157,6 +166,13 @@ impl WindowMeters {
         report.wire = open.connections.as_ref().and_then(wire);
         report
     }
+}
+
+/// Returns the CPU time of this process since `before_ns`, without the part that the report of the subject contains, in seconds.
+fn worker_s(before_ns: Option<u64>, subject: Option<&ProcessReport>) -> f64 {
+    let now_ns = process_cpu_ns(std::process::id());
+    let used_s = now_ns.zip(before_ns).map_or(0.0, |(now, before)| now.saturating_sub(before) as f64 * 1e-9);
+    (used_s - subject.map_or(0.0, |subject| subject.cpu_s)).max(0.0)
 }
 
 /// Returns the kernel's boot identifier.
@@ -172,7 +188,7 @@ fn wire(before: &Connections) -> Option<ProcessTraffic> {
 
 fn used(before: &SubjectSample, after: &SubjectSample, mut series: Series, wall_s: f64) -> ProcessReport {
     let rss_bytes = after.rss_bytes;
-    // A window shorter than the sampling interval has at least one sample, its mean.
+    // The series of a window shorter than the sampling interval has one sample, the mean of the window.
     if series.is_empty() && wall_s > 0.0 {
         series.push((wall_s / 2.0, (after.cpu_s - before.cpu_s) / wall_s, rss_bytes));
     }
@@ -218,6 +234,24 @@ async fn sample(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn worker_time_is_reported_if_component_runs_elsewhere() {
+        let used_s = |subject: Subject| {
+            let mut meters = WindowMeters::new(Some(subject), Rc::new(MeteringOverhead::default()));
+            meters.begin();
+            work(60_000_000);
+            meters.end(Duration::from_millis(60)).machine.map(|machine| machine.worker_s)
+        };
+        let below = Subject::Below { pid: std::process::id() };
+        let all_s = tokio::task::LocalSet::new().run_until(async { used_s(below) }).await;
+        assert!(all_s.is_some_and(|all_s| all_s > 0.059), "{all_s:?}");
+        let before_ns = process_cpu_ns(std::process::id());
+        work(60_000_000);
+        let own = ProcessReport { cpu_s: 0.05, ..ProcessReport::default() };
+        assert!(worker_s(before_ns, Some(&own)) > 0.009);
+        assert_eq!(worker_s(before_ns, Some(&ProcessReport { cpu_s: 1e9, ..own })), 0.0);
+    }
 
     fn work(ns: u64) {
         let begin = thread_cpu_ns().unwrap();

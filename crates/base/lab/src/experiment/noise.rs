@@ -1,4 +1,4 @@
-//! Trustworthiness of a measurement: activity of other processes on the machines.
+//! Judges whether other processes on the machines disturbed a measurement.
 
 use std::collections::BTreeMap;
 
@@ -61,6 +61,7 @@ pub fn judge(
             machine.steal = machine.steal.max(seen.steal_share);
             machine.pressure = machine.pressure.max(seen.cpu_pressure.unwrap_or(0.0));
             machine.busy = machine.busy.max(seen.busy_s / wall);
+            machine.ours += seen.worker_s / wall;
             machine.ours += report.process.as_ref().map_or(0.0, |process| process.cpu_s / wall);
             machine.cpus = seen.cpus.max(1);
             machine.watts = machine.watts.into_iter().chain(seen.watts).reduce(f64::max);
@@ -111,7 +112,7 @@ fn machine_name(host: &WorkerLocation, report: &Report) -> String {
     }
 }
 
-/// Marks disturbed repeats in stored results, which contain the activity but not the judgement.
+/// Marks disturbed repeats in stored results, which contain the activity of other processes but no judgement.
 pub fn mark_disturbed(results: &mut Results) {
     for point in &mut results.points {
         let limit =
@@ -194,7 +195,7 @@ mod tests {
                 busy_s,
                 steal_share,
                 cpu_pressure: Some(0.9),
-                watts: None,
+                ..MachineReport::default()
             }),
             process: Some(ProcessReport { cpu_s, ..ProcessReport::default() }),
             ..Report::default()
@@ -229,6 +230,15 @@ mod tests {
         let (outcome, foreign, _) = judged("invalid", &[(&WorkerLocation::Local, &sut), (&far, &load)]);
         assert_eq!(outcome, Some(Outcome::Invalid));
         assert!((foreign - 0.65).abs() < 1e-9, "{foreign}");
+    }
+
+    #[test]
+    fn cpu_time_of_workers_is_not_counted_as_other_work() {
+        let mut one = report(10.0, 1.0, 0.0);
+        one.machine = one.machine.map(|machine| MachineReport { worker_s: 8.5, ..machine });
+        let (outcome, other, _) = judged("invalid", &[(&WorkerLocation::Local, &one)]);
+        assert_eq!(outcome, None);
+        assert!((other - 0.05).abs() < 1e-9, "{other}");
     }
 
     #[test]

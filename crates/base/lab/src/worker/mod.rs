@@ -203,7 +203,7 @@ pub fn number(numbers: &Counters, name: &str) -> Result<f64, RigError> {
 pub struct Stopped {
     /// Name of the process.
     pub who: String,
-    /// Begin of the stop, in seconds since the window began.
+    /// Start of the stop, in seconds since the window began.
     pub from_s: f64,
     /// Duration of the stop within the window, in seconds.
     pub seconds: f64,
@@ -241,6 +241,10 @@ pub struct MachineReport {
     pub cpus: usize,
     /// CPU time of all processes, in seconds.
     pub busy_s: f64,
+    /// CPU time of this worker's process that its component's report does not contain, in seconds: all of it if the component runs in
+    /// other processes, otherwise the cost of the measurement.
+    #[serde(default)]
+    pub worker_s: f64,
     /// Fraction of CPU time stolen by the hypervisor.
     pub steal_share: f64,
     /// Fraction of time in which a task waited for a CPU. `None` if the kernel does not report it.
