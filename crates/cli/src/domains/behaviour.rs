@@ -23,7 +23,7 @@ const RIGS: &[Entry] = &[
     ("e2-statistics", 2, &["model", "agent", "ric", "ran-load"]),
     ("e2-rtt", 1, &["agent", "ric", "ran-load"]),
     ("footprint", 1, &["ric"]),
-    ("pipeline", 2, &["dataplane"]),
+    ("pipeline", 3, &["dataplane"]),
     ("radio", 1, &["model", "agent", "ric"]),
     ("sd-ran", 1, &["southbound", "ran-load"]),
     ("tenants", 1, &["model", "agent", "ric"]),

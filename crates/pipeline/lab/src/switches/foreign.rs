@@ -53,8 +53,8 @@ pub(crate) struct RunningSwitch {
     frame_bytes_mean: f64,
     /// Tier ring: the sockets on which the ports listen.
     sockets: Option<[PathBuf; 2]>,
-    /// Whether the switch runs on another machine.
-    far: bool,
+    /// Subject of the meters. `None` if the switch runs on another machine.
+    subject: Option<Subject>,
     window: Option<Window>,
     /// The error of a window, returned by the next check.
     trouble: Option<ComponentError>,
@@ -208,12 +208,16 @@ impl RunningSwitch {
             Some((sockets, switch)) => (Some(sockets), switch, None),
             None => {
                 let switch = ready.driver.start(&ready.job(&ready.trace))?;
-                // The switch has written its files before this line. The calibration of input and output also reads
-                // these files.
+                // `io_ns` reads the same input files, which `start` has written.
                 (None, switch, ready.driver.io_ns(&ready.job(&ready.trace), IO_FOR)?)
             }
         };
         let octets: usize = ready.trace.iter().map(|(_, frame)| frame.len()).sum();
+        let pid = std::process::id();
+        let subject = match ready.driver.runs_in_worker() {
+            true => Subject::Process { pid },
+            false => Subject::Below { pid },
+        };
         let VerifiedPipeline {
             backend,
             pipeline,
@@ -236,7 +240,7 @@ impl RunningSwitch {
             seen,
             io_ns,
             sockets,
-            far: far.is_some(),
+            subject: far.is_none().then_some(subject),
             window: None,
             trouble: None,
             declaration: Arc::new(declaration),
@@ -370,9 +374,8 @@ fn lost(window: &Window, after: SwitchCounters, now: &Losses) -> RingCounters {
 }
 
 impl RunningComponent for RunningSwitch {
-    /// Returns the process tree of the switch, unless the switch was already running before the experiment.
     fn subject(&self) -> Option<Subject> {
-        (!self.far).then(|| Subject::Below { pid: std::process::id() })
+        self.subject.clone()
     }
 
     fn addresses(&self) -> BTreeMap<String, String> {

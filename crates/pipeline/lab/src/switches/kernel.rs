@@ -73,7 +73,7 @@ impl Router {
 
 impl Switch for Router {
     /// Reads the numbers of packets received and sent by the ports. The kernel forwards in the context of the sender.
-    /// The CPU time is therefore that of the sending thread, including the cost of sending.
+    /// The CPU time is therefore measured for the sending thread, and includes the cost of sending.
     fn read(&mut self) -> Result<SwitchCounters, ComponentError> {
         let path = format!("/proc/{}/net/dev", self.holder.pid());
         let text = std::fs::read_to_string(&path).map_err(|error| sut(format!("{path}: {error}")))?;

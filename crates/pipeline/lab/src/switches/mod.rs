@@ -161,6 +161,10 @@ impl RemoteSwitch {
 pub(crate) trait Driver: Sync {
     /// Returns the name of the driver's backend.
     fn name(&self) -> &'static str;
+    /// Returns whether the switch uses the CPU time of this process. The other switches are processes that the driver starts.
+    fn runs_in_worker(&self) -> bool {
+        false
+    }
     /// Returns an error if this machine cannot run the switch for a reason other than missing programs.
     fn ready(&self) -> Result<(), ComponentError> {
         Ok(())

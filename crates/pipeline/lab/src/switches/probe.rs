@@ -1,6 +1,6 @@
-//! Measures the time from a change until packets are processed accordingly. The end of this time is not the return of
-//! the command. It is the first repetition of a probe packet with a different result. The oracle selects the packet and
-//! its expected output.
+//! Measures the time from a change until the switch processes packets accordingly. The switch may confirm a change
+//! before it has an effect. A probe packet is therefore sent repeatedly until its result differs. The oracle selects
+//! the packet and its expected output.
 
 use std::time::{Duration, Instant};
 

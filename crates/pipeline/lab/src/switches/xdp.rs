@@ -48,6 +48,10 @@ impl Driver for Xdp {
         NAME
     }
 
+    fn runs_in_worker(&self) -> bool {
+        true
+    }
+
     /// Returns the same limit as for DPDK programs, so that the results are comparable.
     fn packets_max(&self) -> usize {
         dpdk::PACKETS_MAX

@@ -135,8 +135,8 @@ fn port(line: &str) -> Option<(String, String)> {
     (!rest.is_empty()).then(|| (number.to_owned(), name.to_owned()))
 }
 
-/// Parses the maximum number of flows per table from `  table 11:` or `  tables 12...252: ditto` and `
-/// max_entries=5`.
+/// Parses the maximum number of flows per table. A line `table 11:` is followed by `max_entries=5`. In a line such as
+/// `tables 12...252: ditto`, the previous number applies.
 fn most(text: &str) -> BTreeMap<u32, u64> {
     let mut all = BTreeMap::new();
     let mut now = None;

@@ -17,8 +17,8 @@ use ranlab_lab::{environment, sut};
 
 /// Read timeout, after which the stop flag is checked.
 const LOOK: Duration = Duration::from_millis(100);
-/// Number of bytes per packet that are requested from a switch that sends no packets by default. Open vSwitch sends
-/// packets to a connected controller only after the controller has set this length.
+/// Number of bytes of each packet that the switch is requested to send. It is set if the switch sends 0 bytes by
+/// default. Open vSwitch sends packets to a connected controller only after the controller has set this length.
 const OCTETS: u16 = 64;
 
 /// Connection on which OFPT_PACKET_IN messages are counted.

@@ -142,8 +142,8 @@ impl Remote {
         self.ofctl(command, &[&file.display().to_string()]).map(drop)
     }
 
-    /// Replaces port names by the switch's port numbers, and adds this run's cookie. Masks still match the cookies of
-    /// all runs.
+    /// Replaces port names by the switch's port numbers, and adds this run's number to cookies. Cookies with a mask
+    /// are unchanged, so that they match the flows of all runs.
     fn wired(&self, text: &str) -> String {
         let cookie = |cookie: u64| format!("cookie={cookie:#x},");
         let mut text = text.replace(&cookie(COOKIE), &cookie(COOKIE | u64::from(self.run)));

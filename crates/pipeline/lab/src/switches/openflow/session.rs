@@ -1,5 +1,5 @@
-//! The subset of OpenFlow 1.3 that `ovs-ofctl` cannot perform in bundles: creating thousands of meters over one
-//! connection, and deleting entries that have no cookies.
+//! The subset of OpenFlow 1.3 for requests that `ovs-ofctl` bundles cannot contain. It creates thousands of meters over
+//! one connection, and deletes meters and groups, which have no cookies.
 
 use std::collections::HashSet;
 use std::io::{Read, Write};

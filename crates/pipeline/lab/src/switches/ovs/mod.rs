@@ -413,8 +413,8 @@ impl Switch for Bridge {
         Ok(reading)
     }
 
-    /// Reads losses from the counters of drop flows, per table. The next revalidation synchronizes these counters with
-    /// the datapath.
+    /// Reads losses from the counters of drop flows, per table. A revalidation first copies the datapath's counts to
+    /// these counters.
     fn losses(&mut self) -> Result<Losses, ComponentError> {
         self.control.say("revalidator/wait")?;
         let bridge = format!("unix:{}", self.folder.join(format!("{OVS_BRIDGE}.mgmt")).display());
@@ -427,7 +427,8 @@ impl Switch for Bridge {
         Ok(Losses { tables, ring_full })
     }
 
-    /// The datapath caches the verdicts of the tables. A change takes effect after a revalidation.
+    /// Applies a change and waits for a revalidation. The datapath caches the verdicts of the tables, so the change has
+    /// no effect before it.
     fn update(&mut self, change: &Translation) -> Result<(), ComponentError> {
         self.install(change)?;
         self.control.say("revalidator/wait").map(drop)
