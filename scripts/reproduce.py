@@ -60,6 +60,8 @@ def arguments():
         parser.error("name a scenario, or --again, or --missing")
     if wanted.finished and not wanted.out:
         parser.error("--finished needs --out, the folder of the campaign")
+    if not wanted.binary.is_file():
+        parser.error(f"there is no program {wanted.binary}; build it with `cargo build --release`, or name it by --binary")
     return wanted
 
 
