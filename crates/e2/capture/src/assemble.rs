@@ -100,7 +100,7 @@ impl Assembler {
     }
 }
 
-/// Protocols of the user plane, some of whose messages start like E2AP.
+/// Returns a note if the ports are those of a user-plane protocol. Some messages of these protocols start like E2AP.
 fn user_plane(flow: &Flow, datagram: &[u8]) -> Option<Note> {
     // GTP-U and PFCP both have their message type in the second byte.
     let message_type = datagram.get(1).copied().unwrap_or(0);

@@ -120,7 +120,7 @@ impl Dissector {
         });
         connection.pdus += 1;
         if pdu.flow.transport == Transport::File {
-            // The version of one file does not apply to the next.
+            // Files with one PDU each are independent, so the version of an earlier file is not used.
             connection.version = self.known.version.unwrap_or_default();
         }
         let message = connection.decode(&pdu, self.known.version.is_some());
@@ -165,8 +165,8 @@ impl State {
         for function in payload::announced(message) {
             let model = payload::model(function);
             let known = self.models.entry(function.id).or_insert(model);
-            // The nodes behind an E42 connection may number their functions differently. A node on an E2 connection
-            // may change its functions.
+            // On E2, the node has changed its functions. On E42, two nodes use one id for different functions, so the
+            // model is unknown.
             if self.side == Side::E2 {
                 *known = model;
             } else if *known != model {

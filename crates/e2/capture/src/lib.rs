@@ -3,12 +3,12 @@
 //!
 //! ```text
 //!  bytes --packets--> packets --link--> IP packets --assemble (sctp, tcp, udp, exported)--> PDUs
-//!       PDUs --dissect--> messages with their connection's side and version --trace, report (fields, verify)--> an account
+//!       PDUs --dissect--> messages with their connection's side and version --trace, report (fields, verify)--> a report
 //!  packets --writer--> bytes         PDUs --exported--> bytes that Wireshark reads
 //! ```
 //!
-//! Capture files and headers are [`ranlab_packet`]'s. A capture is untrusted data: its contents become a [`note::Note`]
-//! or a PDU, and memory is bounded ([`MAX_HELD_BYTES`]).
+//! The formats of capture files and of packet headers are in [`ranlab_packet`]. A capture is untrusted data: its
+//! contents become a PDU or a [`note::Note`], and memory is bounded ([`MAX_HELD_BYTES`]).
 #![deny(missing_docs)]
 
 mod assemble;

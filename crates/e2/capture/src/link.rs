@@ -5,7 +5,7 @@ use super::exported::Exported;
 use super::note::Note;
 use ranlab_packet::pcap::LinkType;
 
-/// Maximum number of VLAN tags after the first that are skipped.
+/// Maximum number of VLAN tags that are skipped after the first tag.
 const MAX_VLAN_TAGS: usize = 4;
 
 /// EtherType of eCPRI (eCPRI 2.0, 3.1.1).
@@ -108,7 +108,7 @@ mod tests {
         assert_eq!(unwrap(LinkType::ETHERNET, &frame(&[0xae, 0xfe, 0x10, 2])), Err(Note::Ecpri(2)));
         assert_eq!(unwrap(LinkType::ETHERNET, &frame(&[8, 10, 0])), Err(Note::If4p5));
         assert_eq!(unwrap(LinkType::ETHERNET, &[0; 13]), Err(Note::Malformed("Ethernet")));
-        // The test uses up to one tag more than the limit.
+        // At most `MAX_VLAN_TAGS` tags may follow the first one.
         let tagged = |tags: usize| {
             let frame = with(&[&mac[..], &[0x81, 0, 0, 5].repeat(tags), &[8, 0]].concat());
             matches!(unwrap(LinkType::ETHERNET, &frame), Ok(Content::Ip(_)))

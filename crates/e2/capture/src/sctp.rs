@@ -48,7 +48,7 @@ struct Fragment {
 }
 
 impl Associations {
-    /// Creates an empty state. `max_held_bytes` limits the total fragments of all associations.
+    /// Creates an empty state. `max_held_bytes` limits the memory for fragments of all associations.
     pub(super) fn new(max_held_bytes: usize) -> Self {
         Self { directions: HashMap::new(), held_bytes: 0, max_held_bytes }
     }
@@ -118,7 +118,7 @@ impl Associations {
             || direction.held_bytes > MAX_PDU_BYTES
             || self.held_bytes + direction.held_bytes > self.max_held_bytes;
         if full {
-            // The other fragments are missing from this capture, or the message is not E2AP.
+            // At the limit, the message is assumed to be incomplete in this capture, or not to be E2AP.
             direction.fragments.clear();
             direction.held_bytes = 0;
         }

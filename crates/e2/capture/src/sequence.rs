@@ -14,7 +14,7 @@ use super::{Side, Transport};
 
 /// Maximum number of messages in a document.
 pub const MESSAGES_MAX: usize = 1_000;
-/// Number of the oldest messages that are removed together from an endless trace.
+/// Number of messages, the oldest ones, that an endless trace removes at a time.
 const LEAVE: usize = MESSAGES_MAX / 2;
 /// Maximum number of endpoints. Further endpoints are shown as the last one.
 const ENDS_MAX: usize = 4_096;

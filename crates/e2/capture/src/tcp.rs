@@ -11,7 +11,7 @@ use super::{Flow, MAX_PDU_BYTES};
 
 /// Maximum number of tracked directions of connections.
 const MAX_DIRECTIONS: usize = 65_536;
-/// Maximum bytes per direction that wait for a missing segment. Beyond it, the missing segment is given up.
+/// Maximum bytes per direction that wait for a missing segment. At this limit, the missing segment is skipped.
 const MAX_EARLY_BYTES: usize = 4 << 20;
 /// Memory overhead per waiting segment, in bytes.
 const SEGMENT_BYTES: usize = 64;
@@ -44,7 +44,7 @@ struct Direction {
 enum Framing {
     /// Stream that begins with a length prefix.
     Whole,
-    /// Stream that began in the middle: the first segment that starts like a message is searched.
+    /// Stream that began in the middle. Data is skipped up to a segment that starts like a message.
     Searching,
     /// Stream that began in the middle, and in which the start of a message was found.
     Found,
@@ -53,7 +53,8 @@ enum Framing {
 }
 
 impl Streams {
-    /// Creates an empty state. `max_held_bytes` limits the total unfinished messages and early segments of all connections.
+    /// Creates an empty state. `max_held_bytes` limits the memory for unfinished messages and early segments of all
+    /// connections.
     pub(super) fn new(max_held_bytes: usize) -> Self {
         Self { directions: HashMap::new(), held_bytes: 0, max_held_bytes }
     }
@@ -113,7 +114,7 @@ impl Direction {
     fn segment(&mut self, segment: &Tcp<'_>, found: &mut Findings) {
         let begins = segment.flags & Tcp::SYN != 0;
         if begins && self.first != Some(segment.sequence) {
-            // A SYN on known ports means that the ports are reused by a new connection.
+            // A SYN with another sequence number means that a new connection reuses the ports.
             self.give_up(found);
             *self = Self::new(self.last);
             self.first = Some(segment.sequence);
@@ -185,7 +186,7 @@ impl Direction {
         self.join_early(found);
     }
 
-    /// Gives up all waiting data.
+    /// Processes the waiting data without the missing segments, and ends the stream.
     fn give_up(&mut self, found: &mut Findings) {
         while !self.early.is_empty() {
             self.skip_gap(found);

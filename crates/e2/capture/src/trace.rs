@@ -84,8 +84,8 @@ impl Trace {
     }
 
     /// Reads a capture (pcap, pcapng), or a file with one PDU, to its end, and calls `each` for every PDU. A growing
-    /// capture is read incrementally: its source returns [`io::ErrorKind::WouldBlock`] at the current end, and the
-    /// next call waits.
+    /// capture is read incrementally. At its current end, the source returns [`io::ErrorKind::WouldBlock`]; the next
+    /// read from the source must wait for data.
     pub fn read(
         &mut self,
         mut source: impl Read + Send,

@@ -11,7 +11,7 @@ const MAX_LENGTHS: usize = 64;
 /// Position and reason of the difference between two encodings of one message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Difference {
-    /// Offset of the first relevant byte in the received bytes.
+    /// Offset of the difference in the received bytes.
     pub(super) octet: usize,
     /// PER rule that the received bytes break.
     pub(super) rule: Rule,
@@ -62,8 +62,8 @@ fn explain(received: &[u8], ours: &[u8]) -> Difference {
         let mine = &ours[our_at..];
         let same = theirs.iter().zip(mine).take_while(|(a, b)| a == b).count();
         let octet = at + same;
-        // The length determinant starts at the difference (in either form), or the difference is in the second of its
-        // two bytes.
+        // A length determinant starts at the difference, or at the byte before it if the difference is in the second
+        // byte of a two-byte determinant.
         let lengths = [same, same.saturating_sub(1)].into_iter().find_map(|start| {
             let (their_value, their_form) = length(&theirs[start..])?;
             let (my_value, my_form) = length(&mine[start..])?;

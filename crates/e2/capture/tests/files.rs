@@ -1,5 +1,5 @@
 //! Capture files that are written, read back, truncated, damaged, or read in pieces.
-#![allow(clippy::unwrap_used)] // a test that cannot go on fails
+#![allow(clippy::unwrap_used)] // test helpers may unwrap, like tests
 
 mod common;
 

@@ -1,5 +1,5 @@
 //! Tests of the reports of messages.
-#![allow(clippy::unwrap_used)] // a test that cannot go on fails
+#![allow(clippy::unwrap_used)] // test helpers may unwrap, like tests
 
 use bytes::Bytes;
 use ranlab_e2_capture::dissect::{Dissector, Known};

@@ -1,5 +1,5 @@
 //! Messages reassembled from packets that arrive out of order, twice, in pieces, or not at all.
-#![allow(clippy::unwrap_used)] // a test that cannot go on fails
+#![allow(clippy::unwrap_used)] // test helpers may unwrap, like tests
 
 mod common;
 

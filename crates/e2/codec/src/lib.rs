@@ -9,7 +9,7 @@
 //! | [`e42`] | FlexRIC's xApp protocol, in the three numberings |
 //! | [`e2sm`] | the service models: contents of a RAN function's octet strings |
 //! | [`flat`] | FlatBuffers: E2AP, E42 and HW as an alternative to PER |
-//! | [`rmr`] | RMR: between O-RAN SC's platform and its xApps |
+//! | [`rmr`] | RMR: message transport between O-RAN SC's platform and its xApps |
 //! | [`rnib`] | R-NIB: the list of base stations of O-RAN SC |
 #![deny(missing_docs)]
 

@@ -21,12 +21,12 @@ pub const INDICATION: i32 = 12_050;
 
 const TRANSPORT: usize = 50;
 const HEADER: usize = 280;
-/// Fields that librmr writes after its header: a call number and reserved bytes.
+/// Length of the fields that librmr writes after its header: a call number and reserved bytes.
 const DATA1: usize = 4;
 const VERSION: u32 = 3;
-/// `$`: the length in network byte order is present.
+/// Mark of a transport header that also has the length in network byte order.
 const NETWORK_ORDER: u8 = b'$';
-/// The subscription id is valid.
+/// Flag of a message whose subscription id is valid.
 const FLAG_SUBSCRIPTION: u32 = 2;
 
 // Byte offsets from the start of the transport header.
@@ -70,7 +70,7 @@ pub enum RmrError {
     /// The parts exceed the message.
     #[error("a length in the message exceeds the message")]
     Parts,
-    /// Different version of the header.
+    /// Unsupported version of the header.
     #[error("the message header has version {0}; version {VERSION} is expected")]
     Version(u32),
 }
@@ -85,7 +85,7 @@ impl Message {
         let Some(head) = octets.first_chunk::<9>() else { return Ok(None) };
         let [h0, h1, h2, h3, n0, n1, n2, n3, mark] = *head;
         let network = u32::from_be_bytes([n0, n1, n2, n3]);
-        // Without the mark, the length has the sender's byte order, which is little-endian wherever RMR runs.
+        // Without the mark `$`, the length has the sender's byte order, which is little-endian wherever RMR runs.
         let total = if mark == NETWORK_ORDER { network } else { u32::from_le_bytes([h0, h1, h2, h3]) };
         let len = usize::try_from(total).unwrap_or(usize::MAX);
         if !(BODY..=MESSAGE_MAX).contains(&len) {
@@ -155,7 +155,7 @@ impl Message {
         Ok(out)
     }
 
-    /// Returns an answer of this type to this message, from `source`.
+    /// Returns a response of this type to this message, from `source`.
     #[must_use]
     pub fn answer(&self, kind: i32, source: String, payload: Bytes) -> Self {
         Self { kind, source, payload, ..self.clone() }

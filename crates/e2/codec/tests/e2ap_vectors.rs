@@ -1,5 +1,5 @@
 //! Test vectors for every message of every version: bytes and values from an independent codec.
-#![allow(clippy::unwrap_used)] // in a test a panic is the report
+#![allow(clippy::unwrap_used)] // test helpers may unwrap, like tests
 use bytes::Bytes;
 use ranlab_e2_codec::e2ap::{self, Message, Version};
 use std::path::{Path, PathBuf};

@@ -10,7 +10,7 @@ use ranlab_e2_codec::e2sm::{Encoding, INSPECTED, Inspect, Model, Octets, Value};
 
 const HEADER: Bytes = Bytes::from_static(&INDICATION_HEADER);
 
-/// Returns the models with this form.
+/// Returns the statistics models.
 fn statistics() -> impl Iterator<Item = &'static dyn Inspect> {
     INSPECTED.iter().copied().filter(|model| model.encodings() == ENCODINGS)
 }
@@ -20,7 +20,8 @@ fn tunnel_matches_the_byte_vector() {
     let tunnel = GtpTunnel { rnti: 0x4601, teid_gnb: 1, qfi: 9, teid_upf: 4 };
     let report = GtpIndication { tunnels: vec![tunnel], tstamp_us: 0x0123_4567 };
     let per = report.to_octets(Encoding::Per).unwrap();
-    // INTEGER of four bytes; one element; for 32-bit numbers, two bits of length and the minimum number of bytes.
+    // An INTEGER of four bytes, then one element. Its 32-bit numbers have two bits of length and as few bytes as
+    // possible.
     let expected = b"\x04\x01\x23\x45\x67\0\x01\x40\x46\x01\0\x01\x09\x04";
     assert_eq!(per[..], expected[..], "{per:02x?}");
     let flat = report.to_octets(Encoding::Flat).unwrap();
@@ -85,7 +86,7 @@ proptest! {
     }
 }
 
-/// Compares both directions with flatc and the schema: the same tables.
+/// Checks that flatc converts lists to JSON and back without a change of their tables.
 #[test]
 fn flatc_converts_lists_in_both_directions() {
     if Command::new("flatc").arg("--version").output().is_err() {
@@ -127,7 +128,7 @@ fn flatc_converts_lists_in_both_directions() {
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
-/// Returns whether both are equal, except for the digits of a float that JSON cannot represent.
+/// Returns whether two values are equal, except for the digits of a float that JSON cannot represent.
 fn alike(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Single(_), _) | (Value::Double(_), _) => {

@@ -1,7 +1,7 @@
 //! Plain encodings: indications of a real FlexRIC agent, and round-trip properties.
 //!
-//! `vectors/plain/*.bin`: RICindicationMessage octet strings of its emulated gNB, extracted from a capture; each has
-//! four UEs, bearers or tunnels with random values.
+//! The files `vectors/plain/*.bin` contain RICindicationMessage octet strings of FlexRIC's emulated gNB, extracted from
+//! a capture. Each has four UEs, bearers or tunnels with random values.
 
 #![allow(clippy::unwrap_used)] // clippy does not recognise test helpers
 

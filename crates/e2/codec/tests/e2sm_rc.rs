@@ -122,7 +122,7 @@ fn control_orders_are_decoded_in_every_known_form() {
         let octets = order.message().to_octets(Encoding::Per).unwrap();
         assert_eq!(octets, vector(&format!("rc_ctrl_msg_{name}.bin")), "{name}");
     }
-    // OpenAirInterface's eight bytes of the same cell.
+    // The same cell in eight bytes, as OpenAirInterface expects it.
     let octets = Bytes::from_static(&[0x00, 0xf1, 0x10, 0x00, 0x06, 0x6c, 0x00, 0x10]);
     let short = ControlMessage::from(vec![Parameter::element(4, Value::Octets(octets))]);
     assert_eq!(Order::read(&ControlHeader::action(UeId::du(7), 3, 1), &short), Ok(handover));
@@ -159,7 +159,8 @@ fn our_rc_definition_matches_its_file() {
 fn monitor_subscribes_to_supported_states() {
     let action = Rc::action(&Bytes::from_static(Rc::DEFINITION), std::time::Duration::ZERO).unwrap().unwrap();
     assert_eq!(action, ActionDefinition::report(4, [202]));
-    // 2/1 is FlexRIC's number of a handover: style 3 with format 3.
+    // A prepared handover is call process 3 at breakpoint 1; each is encoded less one. The insert has style 3 and
+    // format 3.
     let octets = EventTrigger::handovers().to_octets(Encoding::Per).unwrap();
     assert_eq!(octets[..], [0x08, 0, 0, 2, 0, 0, 0]);
     let octets = ActionDefinition::handover_request().to_octets(Encoding::Per).unwrap();
@@ -345,7 +346,7 @@ fn impossible_quotas_are_refused() {
     assert!(matches!(check(&[quota(1, 0, 9, 0), quota(1, 0, 8, 0)]), Err(OrderFault::Twice { .. })));
     let cell = NrCgi { plmn: Plmn::new(1, 1, 2), cell: 1 << 36 };
     assert!(matches!(Order::Handover(cell).check(), Err(OrderFault::Cell(_))));
-    // 310-410 is 13 40 01 in the order, as OCUDU writes it.
+    // PLMN 310-410 is encoded as 13 40 01 in the order, as by OCUDU.
     let message = Order::SliceQuotas(vec![quota(1, 0, 9, 0)]).message();
     let octets = message.to_octets(Encoding::Per).unwrap();
     assert!(octets.windows(3).any(|it| it == [0x13, 0x40, 0x01]), "{octets:02x?}");

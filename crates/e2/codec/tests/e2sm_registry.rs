@@ -77,8 +77,8 @@ fn random_indications_round_trip_with_equal_rows() {
             for seed in 0..SEEDS {
                 let (header, message, table) = model.sample(encoding, seed).unwrap();
                 assert_eq!(model.table(encoding, &header, &message).unwrap(), table, "{model} {seed}");
-                // A random report can have more values than labels: values outside the rows are reported with a
-                // reason.
+                // A random report can have more values than labels. Its table then has a reason why some values have no
+                // row.
                 let checked = model.check(encoding, &header, &message);
                 let left_out = table.left_out.clone().map(SmError::LeftOut);
                 assert!(checked.is_ok() || checked.err() == left_out, "{model} {seed}");
@@ -176,7 +176,7 @@ fn row_keys_are_not_table_columns() {
     for ((key, values), ue) in table.rows().zip(view.iter()) {
         assert_eq!((key, key.ue()), (RowKey::Ue { rnti: ue.rnti }, Some(ue.rnti)));
         assert_eq!(values[0], Value::Unsigned(ue.dl_aggr_tbs));
-        // Four HARQ rounds have a column each: 8 columns before them, 4 floats.
+        // Each HARQ round has a column. 8 columns with integers and 4 with floats precede them.
         assert_eq!(values[12], Value::Unsigned(ue.dl_harq[0].into()));
     }
     let columns = Mac.columns();
@@ -184,7 +184,7 @@ fn row_keys_are_not_table_columns() {
     assert!(columns.iter().all(|column| column.name != "rnti"));
 }
 
-/// Number of samples of the models whose messages may be converted to rows in part.
+/// Number of samples per model of those whose messages may be converted to rows only in part.
 const SAMPLES: u64 = 400;
 
 #[test]

@@ -1,5 +1,5 @@
 //! E42: FlexRIC's bytes, and round trips.
-#![allow(clippy::unwrap_used)] // in a test a panic is the report
+#![allow(clippy::unwrap_used)] // test helpers may unwrap, like tests
 use bytes::Bytes;
 use ranlab_e2_codec::e2ap::{
     ActionToBeSetup, GlobalE2NodeId, Plmn, RanFunctionItem, RicControlAckRequest, RicRequestId,
@@ -29,7 +29,7 @@ fn subscription() -> Message {
 }
 
 #[test]
-fn flexric_subscription_and_delete() {
+fn flexric_requests_round_trip() {
     let theirs = bytes(
         "000f0037 000005 003e00020008 000300090005f5105000000005 001d00050000010000 00050002008e \
          001e000e 00040a0000000000130003000000",

@@ -1,5 +1,5 @@
 //! Comparison of the fast path with the general codec.
-#![allow(clippy::unwrap_used)] // in a test a panic is the report
+#![allow(clippy::unwrap_used)] // test helpers may unwrap, like tests
 use bytes::Bytes;
 use proptest::prelude::*;
 use ranlab_e2_codec::e2ap::fast::{Control, Head, Indication};
@@ -86,7 +86,7 @@ fn fast_and_general_codec_agree_on_controls() {
 }
 
 #[test]
-fn missing_nack_is_reported_on_both_paths() {
+fn nack_request_is_refused_in_v2_03() {
     let Some(Message::RicControlRequest(mut m)) = Message::random("RICcontrolRequest", 1, Version::V2_03)
     else {
         unreachable!()

@@ -95,7 +95,7 @@ fn oversized_payload_is_refused() {
     assert_eq!(error, FlatError::TooLong { have: 65_536, limit: 65_535 }.into());
 }
 
-/// Compares both directions with flatc: the same PDUs.
+/// Checks that flatc converts PDUs to JSON and back without a change.
 #[test]
 fn flatc_converts_pdus_in_both_directions() {
     if Command::new("flatc").arg("--version").output().is_err() {

@@ -1,7 +1,7 @@
 //! Comparison with pycrate, an independent codec, in both directions for random messages.
 //!
-//! Runs if `RANLAB_PYTHON` names a Python with pycrate, which `make test` arranges. Not for v1.01, which pycrate does
-//! not decode correctly.
+//! Runs if `RANLAB_PYTHON` names a Python with pycrate, which `make test` arranges. v1.01 is not compared, because
+//! pycrate does not decode it correctly.
 #![allow(clippy::unwrap_used)] // clippy does not recognise test helpers
 
 use bytes::Bytes;
@@ -25,7 +25,7 @@ fn normalise(text: &str) -> String {
     out.split_whitespace().collect::<Vec<_>>().join(" ").replace(" ,", ",")
 }
 
-/// Returns the lines for the script, and their number.
+/// Returns the lines of input for the Python script, and their number.
 fn corpus() -> (String, usize) {
     let mut lines = String::new();
     let mut count = 0;

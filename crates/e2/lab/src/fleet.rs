@@ -162,8 +162,7 @@ impl FleetComponent {
         self.sm.iter().filter(|name| !is_everywhere(name)).map(|name| parse(name)).collect()
     }
 
-    /// Checks the requirements of the named functions, and that a function exists to execute handovers started by the
-    /// base station.
+    /// Checks the requirements of the named functions. If handovers are planned, also checks that they can be executed.
     fn check_functions(&self, fluid: bool) -> Result<(), ComponentError> {
         let named = self.functions()?;
         let steered = self.radio.is_some() && !fluid;

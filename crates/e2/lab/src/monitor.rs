@@ -467,8 +467,8 @@ impl MonitorCounters {
     }
 }
 
-/// Waits until a started xApp is set up. Returns an error text if no RIC responds, although the xApp itself keeps
-/// trying.
+/// Waits until a started xApp is set up. Returns an error text if no RIC responds. The xApp itself continues to
+/// connect.
 pub async fn joined(xapp: &XappHandle) -> Result<(), String> {
     let mut arrival = Arrival { closed: false, others: xapp.read(|xapp| xapp.addresses() - 1) };
     loop {

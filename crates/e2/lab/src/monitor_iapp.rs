@@ -7,7 +7,7 @@ use ranlab_sdk::wire::e2sm::Model;
 use ranlab_lab::rig;
 use ranlab_lab::worker::ComponentError;
 
-/// Interval at which the iApp's clock is set, because the wall clock may be adjusted.
+/// Interval at which the iApp's clock is set again, because the wall clock may have been adjusted.
 const CLOCK_EVERY: Duration = Duration::from_secs(1);
 
 /// Starts a monitor iApp whose clock is set as long as the monitor is used. Must be called inside a `LocalSet`.

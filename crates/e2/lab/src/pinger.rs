@@ -20,7 +20,7 @@ use ranlab_lab::{counts, rig};
 pub const ECHO_WAIT: Duration = Duration::from_secs(2);
 /// Interval at which overdue echoes are given up.
 pub const GIVE_UP: Duration = Duration::from_millis(100);
-/// Maximum number of recorded levels per window: one hour.
+/// Maximum number of entries in `levels` per window. With one entry per [`GIVE_UP`] interval, they cover one hour.
 const LEVELS_MAX: usize = 36_000;
 /// Maximum round-trip time that is recorded, in nanoseconds.
 const RTT_NS_MAX: u64 = 60_000_000_000;
@@ -28,8 +28,8 @@ const RTT_NS_MAX: u64 = 60_000_000_000;
 const UNDER_WAY_MAX: usize = 65_536;
 /// Maximum number of queued ticks. Ticks beyond it are counted but skipped.
 const TICKS_MAX: usize = 1_024;
-/// Time by which the thread wakes up early and then spins until the scheduled time. A sleeping thread wakes up tens
-/// of microseconds late.
+/// Time before a scheduled ping at which the thread wakes up. It then spins until the scheduled time, because a
+/// sleeping thread wakes up tens of microseconds late.
 const LEAD: Duration = Duration::from_micros(200);
 /// Minimum interval between two pings.
 const INTERVAL_MIN: Duration = Duration::from_micros(100);
@@ -315,7 +315,8 @@ fn octets(pdu: Vec<u8>, version: Version, coding: Coding) -> usize {
     }
 }
 
-/// Returns the length of the RICcontrolRequest that carries a ping in bytes, for the codecs of E2AP and of the ping.
+/// Returns the length in bytes of the RICcontrolRequest that carries a ping, given the encodings of E2AP and of the
+/// ping.
 pub fn control_bytes(size: u32, version: Version, [e2ap, sm]: [Coding; 2]) -> Option<usize> {
     let message = some_ping(size, sm)?;
     let control = fast::Control {
@@ -331,7 +332,7 @@ pub fn control_bytes(size: u32, version: Version, [e2ap, sm]: [Coding; 2]) -> Op
     Some(octets(pdu, version, e2ap))
 }
 
-/// Returns the length of the RICindication that carries the echo in bytes, for the codecs of E2AP and of the ping.
+/// Returns the length in bytes of the RICindication that carries the echo, given the encodings of E2AP and of the ping.
 pub fn indication_bytes(size: u32, [e2ap, sm]: [Coding; 2]) -> Option<usize> {
     let message = some_ping(size, sm)?;
     let indication = fast::Indication {
@@ -444,7 +445,7 @@ mod tests {
     }
 
     #[test]
-    fn ping_backlog_is_growth_from_first_to_last_quarter() {
+    fn ping_backlog_is_growth_from_second_to_last_quarter() {
         let shared = pinger();
         let mut pinger = lock(&shared);
         pinger.levels = (0..40).collect();

@@ -1,11 +1,10 @@
 //! A relay between peers and a RIC. It decodes every message with its payload and encodes it again before it forwards
 //! the message. For comparison it can also forward messages unchanged.
 //!
-//! Two relays around a RIC (towards the base stations and towards the xApps) are the reference for an architecture
-//! that decodes every message twice. In this architecture, an E2 termination and an xApp side are separate processes
-//! that both decode and encode the whole message, as in the O-RAN reference platform (FlexRIC, CoNEXT 2021, section
-//! 5.4). The relay uses this project's codec, so the measured cost is that of the architecture and not that of a slow
-//! codec.
+//! Two relays around a RIC (towards the base stations and towards the xApps) are the reference for an architecture that
+//! decodes every message twice. In this architecture, E2 termination and xApp side are separate processes, and both
+//! decode and encode the whole message. An example is the O-RAN reference platform (FlexRIC, CoNEXT 2021, section 5.4).
+//! The relay uses this project's codec, so the measured cost is caused by the architecture and not by a slow codec.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -129,7 +128,8 @@ fn take_apart(message: &mut Message) {
     }
 }
 
-/// Decodes and re-encodes a statistics payload. Function ids are those of this project's base stations.
+/// Decodes and re-encodes a statistics payload. The model is found by its default function id, which this project's
+/// base stations use.
 fn payload_again(function: u16, payload: &Bytes) -> Option<Bytes> {
     let mut models = selectable().filter_map(|it| it.model());
     let model = models.find(|model| model.default_function_id() == function)?;

@@ -67,7 +67,7 @@ pub(crate) trait RestXapp {
     fn on_bus_message(&mut self, _message: &Json) {}
 }
 
-/// Source of bus messages, of any kind.
+/// Connection to the bus from which an xApp receives messages.
 pub(crate) enum Messages {
     /// No bus is used.
     None,

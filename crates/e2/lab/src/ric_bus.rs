@@ -1,4 +1,4 @@
-//! Connection of a RIC to the bus that several RICs share: applies a component's configuration to NATS.
+//! Connects a RIC to the bus that it shares with other RICs. Creates the NATS clients from the component's settings.
 use std::collections::BTreeMap;
 
 use ranlab_ric::commons::Access;

@@ -18,7 +18,8 @@ fn base_stations_are_numbered_consecutively_over_one_ramp() {
     for share in &shares {
         let Some(share) = share.get::<FleetComponent>() else { panic!("{share:?}") };
         assert_eq!((share.first, share.ramp), (next, Some(Duration::from_millis(10))));
-        // All parts have the same seed, because a base station's seed follows from its index and not from its location.
+        // All shares of the fleet have the same seed, because a base station's own seed follows from its index, not
+        // from its location.
         assert_eq!((share.seed, share.ues), (Seed(1), fleet.ues));
         next += share.nodes;
     }

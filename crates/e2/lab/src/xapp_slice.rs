@@ -179,7 +179,7 @@ impl SliceXappMachine {
         names.filter(|(name, _)| self.node.as_ref().is_none_or(|node| node == name))
     }
 
-    /// Returns the selected base stations that support slices, and those that get quotas instead.
+    /// Returns the selected base stations that support slices, and the base stations that get quotas instead.
     fn meant(&self, nodes: &Json) -> (Vec<String>, Vec<String>) {
         let names = |is_meant: &dyn Fn(&Json) -> bool| {
             let meant = self.named(nodes).filter(|(_, node)| is_meant(node));
@@ -383,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn search_ends_early_if_base_stations_give_reasons() {
+    fn search_ends_early_if_no_base_station_can_be_configured() {
         let other = json!({ "nodes": [{ "node": "gnb 1", "slicing": null, "reason": "no SLICE" }] });
         let mut slicer = slicer(&[]);
         let (_, want) = run_until_wait(&mut slicer, Duration::ZERO, &other);

@@ -1,5 +1,6 @@
-//! Sample xApp of the traffic controller (FlexRIC §6.1.1). When packets wait too long in RLC, it creates a separate
-//! queue for the low-latency flow, then a filter that selects the flow, then a pacer that keeps RLC's buffer short.
+//! Sample xApp of the traffic controller (FlexRIC §6.1.1). When packets wait too long in RLC, it sends three requests.
+//! They create a queue for the low-latency flow, a filter that selects the flow, and a pacer that keeps RLC's buffer
+//! short.
 
 use ranlab_machine::routes::encode;
 use std::cell::RefCell;

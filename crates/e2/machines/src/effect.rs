@@ -1,14 +1,14 @@
-//! Effect of a control: KPIs over a number of periods before it and the same number after it, in total, per slice and
-//! per UE. The RIC's REST API, xApps and bindings share this code, which uses neither connections nor clocks.
+//! Measures the effect of a control: KPIs over a number of report periods before it and the same number after it. The results are totals,
+//! values per slice, and values per UE. The RIC's REST API, xApps and bindings share this code, which uses neither connections nor clocks.
 //!
 //! ```text
 //!  report, report, … Next::Command  ->  the control is sent, and acknowledged: commanded()  ->  report, … Next::Done
 //! ```
 //!
 //! A KPI is a numeric column of the service model's tables. In tables with one row per measurement (KPM), it is the
-//! name of the measurement, optionally followed by a space and a label: `DRB.UEThpDl`, `DRB.UEThpDl slice=1`. The
-//! value of a gauge in a period is the value itself; that of a counter is its increase since the previous report.
-//! Rates, volumes, counts and shares are summed over UEs; delays and qualities are averaged ([`Change::summary`]).
+//! name of the measurement, optionally followed by a space and a label: `DRB.UEThpDl`, `DRB.UEThpDl slice=1`. In each
+//! period, a gauge contributes its value, and a counter its increase since the previous report. Rates, volumes, counts
+//! and shares are summed over UEs; delays and qualities are averaged ([`Change::summary`]).
 //!
 //! A UE's slices are known from rows that are labelled with a slice, or from [`Effect::members`].
 use ranlab_e2_codec::e2sm::kpm::{self, Summary};
@@ -125,7 +125,7 @@ enum Group {
 /// Values of a KPI in one report.
 type Values = BTreeMap<Group, Mean>;
 
-/// Columns of a measurement name and its label.
+/// A measurement with an optional label, and the columns that contain them.
 #[derive(Debug)]
 struct Named {
     column: usize,
@@ -290,9 +290,9 @@ pub struct Effect {
 }
 
 impl Effect {
-    /// Creates an effect for the given KPIs in tables with these columns, over `periods` before the control and as
-    /// many after it. `offered` lists the measurements that the node reports. It is empty if they are unknown or the
-    /// tables have no measurements.
+    /// Creates an effect for the given KPIs in tables with the columns `there`, over `periods` before the control and
+    /// as many after it. `offered` lists the measurements that the node reports. It is empty if they are unknown, or if
+    /// the tables have no measurements.
     ///
     /// # Errors
     /// Returns an error if there are no or too many KPIs, if a KPI does not exist in the tables, or if there are no
@@ -364,7 +364,7 @@ impl Effect {
         Next::Done
     }
 
-    /// Starts the second half, because the base station has executed the control. Ignored in any other phase.
+    /// Starts the second half. Call this when the base station has executed the control. Ignored in any other phase.
     pub fn commanded(&mut self) {
         if self.phase == Phase::Commanded {
             self.phase = Phase::After;

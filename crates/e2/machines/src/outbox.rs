@@ -7,12 +7,13 @@ use crate::{Frame, Time};
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
-/// Indications of one subscription to one receiver. A flow is the unit of dropping.
+/// Identifier of a flow: the indications of one subscription to one receiver. A full queue drops indications per flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FlowId(pub u64);
 
-/// Number of empty queues that are kept, and the maximum number of indications for which each may have grown.
+/// Maximum number of empty queues that are kept for reuse.
 const SPARE_QUEUES_MAX: usize = 16;
+/// Maximum capacity of such a queue, in indications.
 const SPARE_LEN_MAX: usize = 64;
 
 /// Limits of one [`Outbox`].
@@ -109,8 +110,8 @@ impl Outbox {
         Ok(())
     }
 
-    /// Queues an indication of `flow`. At the limit, the oldest indication of the flow is dropped, or the oldest of
-    /// all flows if it has none.
+    /// Queues an indication of `flow`. At the limit, the oldest indication of the flow is dropped. If the flow has
+    /// none, the oldest one of all flows is dropped.
     pub fn push_indication(&mut self, now: Time, flow: FlowId, frame: Frame) {
         let len = frame.len();
         while self.indication_bytes + len > self.limits.indication_bytes && self.indications > 0 {
@@ -296,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn message_of_empty_flow_displaces_oldest_of_all_flows() {
+    fn first_message_of_a_flow_displaces_oldest_of_all_flows() {
         let mut o = outbox();
         o.push_indication(Time::ZERO, FlowId(1), frame(1, 90));
         o.push_indication(Time::ZERO, FlowId(2), frame(2, 90));

@@ -144,7 +144,7 @@ fn deletion_failure_without_request_id_belongs_to_outstanding_deletion() {
     w.pass(3_000 * MS);
     let got = w.got(agent.conn);
     let [_, Message::RicSubscriptionDeleteRequest(_)] = &got[..] else { panic!("{got:?}") };
-    // OCUDU writes zeros. Its response replaces the request at once, not after another 2 s.
+    // OCUDU writes zeros. On its response, the RIC replaces the request at once, instead of after another 2 s.
     let nothing = RicSubscriptionDeleteFailure {
         request_id: RicRequestId { requestor: 0, instance: 0 },
         function_id: 0,
@@ -156,7 +156,7 @@ fn deletion_failure_without_request_id_belongs_to_outstanding_deletion() {
     let [Message::RicSubscriptionRequest(second)] = &got[..] else { panic!("{got:?}") };
     w.send(agent.conn, admitted(second.request_id));
     assert!(matches!(w.got42(xapp.0)[..], [e42::Message::E2(Message::RicSubscriptionResponse(_))]));
-    // Nothing is outstanding, so a further one has no effect.
+    // No deletion is outstanding, so a further failure has no effect.
     w.send(agent.conn, Message::RicSubscriptionDeleteFailure(nothing));
     assert!(w.node(1).subscriptions.iter().all(|s| s.state == "active"));
     assert_eq!(w.ric.counters().answers_stray, 1);
@@ -187,7 +187,7 @@ fn subscriptions_of_earlier_ric_run_are_ended() {
     }
     agent.run(&mut earlier, 100 * MS);
     assert_eq!(agent.agent.timers.len(), 3);
-    // A later run of the RIC, with the same subscription before the first report arrives.
+    // A later run of the RIC gets the same subscriptions before the first report arrives.
     let mut w = World::with(RicConfig::default().with(|it| it.first_instance = 7_000));
     let timers = std::mem::take(&mut agent.agent.timers);
     let mut agent = FlexRicAgent::up(&mut w, 1);
@@ -421,7 +421,7 @@ fn our_xapp_keeps_its_id_and_uses_few_others() {
         "{:?}",
         m.iapp.subscriptions
     );
-    // Within a minute: after 1, 3, 7, 15, 31 and 61 s.
+    // The setup is repeated after 1, 3, 7, 15, 31 and 61 s.
     let mut m = Meeting::new(1);
     m.pass(60_500 * MS);
     assert_eq!(m.iapp.setups, 6);

@@ -9,7 +9,7 @@ use ranlab_e2_codec::e42;
 use ric_world::*;
 use std::time::Duration;
 
-/// Connection on which the bytes of an exhibit arrive.
+/// Connection on which the bytes of a pitfall arrive.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum At {
     /// First message at the listener for base stations.
@@ -241,7 +241,7 @@ fn mac_node(world: &mut World) -> ConnId {
 }
 
 #[test]
-fn hint_about_silent_subscription_is_removed_with_it() {
+fn silence_hint_is_removed_with_its_subscription() {
     let mut world = World::new();
     let conn = mac_node(&mut world);
     let xapp = world.xapp();

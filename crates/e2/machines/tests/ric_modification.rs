@@ -156,7 +156,7 @@ fn failed_or_unanswered_modification_changes_nothing() {
 }
 
 #[test]
-fn disconnecting_node_fails_only_modification() {
+fn node_disconnect_fails_modification_but_keeps_subscription() {
     let mut s = Scene::new(Version::V3_01);
     s.modify();
     s.w.disconnect(s.agent);
@@ -166,7 +166,7 @@ fn disconnecting_node_fails_only_modification() {
 }
 
 #[test]
-fn modification_is_refused_before_v3_and_for_last_action() {
+fn v2_modification_and_removal_of_last_action_are_refused() {
     let mut s = Scene::new(Version::V2_03);
     assert!(s.modify().is_empty());
     assert_eq!(s.heard(), [Cause::Protocol(CauseProtocol::SemanticError).to_string()]);

@@ -72,7 +72,7 @@ pub enum CellError {
     /// The number of UEs exceeds the number of C-RNTIs.
     #[error("a cell must have 0 to {CELL_UES_MAX} UEs, not {0}")]
     Ues(u16),
-    /// The number of PRBs is zero, or exceeds that of a carrier.
+    /// The number of PRBs is zero, or exceeds [`PRBS_MAX`].
     #[error("a cell must have 1 to {PRBS_MAX} PRBs, not {0}")]
     Prbs(u16),
     /// No numerology has this slot duration.
@@ -85,9 +85,9 @@ pub enum CellError {
 
 /// A cell and its UEs at one time.
 ///
-/// A round robin shares the PRBs: each UE gets the PRBs that it requests, at most an equal share of the remaining
-/// ones. The UE that is served first rotates. [`advance`](Self::advance) costs a constant time per UE, independent of
-/// the number of slots.
+/// A round robin shares the PRBs: each UE gets the PRBs that it requests, at most an equal share of the remaining PRBs.
+/// The UE that is served first rotates. [`advance`](Self::advance) costs a constant time per UE, independent of the
+/// number of slots.
 ///
 /// The sum of `prbs` over the UEs is at most [`prbs_offered`](Self::prbs_offered) in each direction, and the sum of
 /// `sched_prbs` is at most the cell's PRBs.

@@ -132,7 +132,7 @@ pub(crate) struct Link {
     unpolled_pdus: u64,
 }
 
-/// Packet size of a bearer, and derived values. Sizes are those of RLC SDUs.
+/// Packet size of a bearer, and derived values. Sizes refer to RLC SDUs.
 #[derive(Debug)]
 pub(crate) struct Packet {
     bytes: u64,
@@ -253,7 +253,7 @@ impl Link {
         stats.queue_bytes += bytes;
     }
 
-    /// Returns whether there is no data to send, as in most steps of a millisecond.
+    /// Returns whether there is no data to send. This is the case in most steps of one millisecond.
     fn is_idle(&self, stats: &LinkStats) -> bool {
         stats.queue_bytes + self.pending_retx_prbs + self.pending_status + self.lost_pdus == 0
     }

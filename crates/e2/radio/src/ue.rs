@@ -73,7 +73,7 @@ pub struct PdcpStats {
     pub rx_sdu_bytes: u64,
 }
 
-/// Counters of the base station's RLC receiver, in addition to those of uplink PDUs and SDUs.
+/// Counters of the base station's RLC receiver, in addition to the counters of uplink PDUs and SDUs.
 ///
 /// A UE retransmits a PDU when HARQ gives up. In one of four cases the first copy did arrive, so the retransmission
 /// is a duplicate. One in four duplicates falls outside the receive window. RLC discards all duplicates.

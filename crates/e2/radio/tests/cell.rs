@@ -1,5 +1,5 @@
-//! Tests of the cell: its invariants as properties, its determinism with recorded values, and the plausibility of a
-//! few orders of magnitude.
+//! Tests of the cell. Property tests check its invariants, recorded values show that it is deterministic, and the
+//! orders of magnitude of some values are checked.
 
 #![allow(clippy::unwrap_used)] // helpers of tests, which clippy does not recognise as such
 
@@ -27,7 +27,7 @@ fn check_link(link: &LinkStats) {
         link.rlc_sdu_bytes_out + link.rlc_dropped_bytes + link.queue_bytes + link.partial_bytes
     );
     assert_eq!(link.rlc_sdus_in, link.rlc_sdus_out + link.rlc_dropped_sdus + link.queue_sdus);
-    // RLC sent at least the SDUs that it completed.
+    // RLC has sent at least the bytes of the SDUs that it completed.
     assert!(link.rlc_pdu_bytes >= link.rlc_sdu_bytes_out, "{link:?}");
     assert!(link.queue_bytes <= QUEUE_BYTES_MAX, "{link:?}");
     assert_eq!(link.queue_bytes == 0, link.queue_sdus == 0);

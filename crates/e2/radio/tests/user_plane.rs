@@ -572,7 +572,7 @@ const RECORDED: [[u64; 4]; 6] = [
 
 #[test]
 fn on_off_flow_sends_at_mean_rate() {
-    // A burst is 42 packets long, or one packet needs five bursts.
+    // In the first two cases a burst has 42 packets, in the others a packet needs five bursts.
     for (kbps, on_ms, off_ms, random) in
         [(2_000, 200, 600, true), (2_000, 200, 600, false), (960, 2, 18, true), (960, 2, 18, false)]
     {
@@ -589,7 +589,7 @@ fn on_off_flow_sends_at_mean_rate() {
     }
 }
 
-/// Returns the difference in percent between fluid and slot model, in the data of ten minutes for UEs 2 dB apart.
+/// Returns by how many percent the fluid model delivers more than the slot model in ten minutes. UEs are 2 dB apart.
 fn fluid_against_slots(
     ues: u32,
     traffic: &Traffic,
@@ -617,7 +617,7 @@ fn fluid_against_slots(
 #[test]
 fn fluid_throughput_matches_slot_model() {
     let on_off = |kbps| Traffic::OnOff { kbps, packet_bytes: 1200, on_ms: 200, off_ms: 600, random: true };
-    // Traffic with a nearly idle, a mostly overloaded and an always full cell.
+    // Traffic with which the cell is nearly idle, mostly overloaded, or always full.
     for (traffic, correlations) in [
         (on_off(2_000), &[0.9, 0.999][..]),
         (on_off(8_000), &[0.9, 0.99, 0.999]),

@@ -39,7 +39,7 @@ fn delivered(cell: &Cell, rnti: u16) -> u64 {
     cell.flows(rnti).unwrap()[0].delivered.1
 }
 
-/// Returns the bytes that each UE gets in the last of `seconds` seconds, after one second of warm-up.
+/// Advances the cell by `seconds`. Returns the rate of each UE in Mbit/s, without the first second (warm-up).
 fn rates(cell: &mut Cell, rntis: &[u16], seconds: u64) -> Vec<f64> {
     let start = cell.now_us();
     cell.advance(start + SECOND);

@@ -1,4 +1,4 @@
-//! Statistics of a fluid cell are consistent, and close to those of the slot model.
+//! Tests that statistics of a fluid cell are consistent, and close to statistics of the slot model.
 #![allow(clippy::unwrap_used)] // helpers of tests, which clippy does not recognise as such
 
 use ranlab_radio::user_plane::*;

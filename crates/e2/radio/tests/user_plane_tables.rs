@@ -7,8 +7,8 @@ use ranlab_radio::user_plane::{
 /// Table, MCS, PRBs, symbols, DMRS elements, overhead, layers, and the resulting size.
 type Drawn = (u8, u8, u16, u8, u8, u8, u8, u32);
 /// NR sizes by table, MCS, PRBs, symbols, DMRS elements and layers. py3gpp 0.6.0, NeoRadium 0.5.3 and exact rational
-/// arithmetic agree on all but the last four rows. Those are exact ties, which TS 38.214 §5.1.3.2 rounds upwards;
-/// both libraries round them to even and give 94248.
+/// arithmetic agree on all but the last four rows. The last four rows are exact ties, which TS 38.214 §5.1.3.2 rounds
+/// upwards; both libraries round them to even and give 94248.
 #[rustfmt::skip]
 const NR: [(u8, u8, u16, u8, u8, u8, u32); 27] = [
     (1, 0, 1, 2, 12, 1, 24), (1, 0, 25, 12, 12, 1, 768), (1, 3, 6, 4, 6, 1, 120),
@@ -101,7 +101,8 @@ fn nr_block_sizes_match_independent_libraries() {
 #[test]
 fn nr_block_sizes_match_matlab() {
     for (rate, prbs, symbols, dmrs, overhead, whole, quarter) in MATLAB {
-        // 102.4 and 921.6 of 1024 are not multiples of half a unit. No size here depends on the difference.
+        // The code rates 102.4/1024 and 921.6/1024 are not multiples of 1/2048, so they are rounded up. No size here
+        // depends on this.
         let rate_q11 = (rate * 2).div_ceil(10) as u16;
         let block =
             NrBlock { prbs, symbols, dmrs, overhead, modulation: 2, rate_q11, layers: 1, scaling_log2: 0 };

@@ -184,7 +184,7 @@ pub struct NodeTemplate {
     pub plmn: Plmn,
     /// Number of UEs per node.
     pub ues: u16,
-    /// Configuration of the radio, or `None` for the light generator with its UEs.
+    /// Configuration of the radio; `None`: statistics are generated without a radio, for `ues` UEs.
     pub radio: Option<RadioConfig>,
     /// RAN functions of statistics and control models, offered to every controller.
     pub service_models: Vec<&'static dyn StationFunction>,
@@ -253,8 +253,8 @@ impl NodeTemplate {
         Ok((agent, if let CellSource::Radio(radio) = cell { Some(radio) } else { None }))
     }
 
-    /// Returns the source of the `index`th node's statistics. It is the radio of its base station or of its DUs,
-    /// whose time begins at `now`. Without radios it is a separate cell.
+    /// Returns the source of the `index`th node's statistics. It is the radio of its base station, or the radios of its
+    /// DUs. Their time begins at `now`. Without radios, it is a separate cell that only generates statistics.
     pub fn cell(&self, index: u32, now: Time) -> Result<CellSource, NodeError> {
         let Some(config) = &self.radio else {
             let ues = self.ues;

@@ -110,7 +110,7 @@ impl SharedData {
         Self::new(Box::<Mutex<LocalStore>>::default(), access)
     }
 
-    /// Forwards messages published here to other RICs; only the first channel is used.
+    /// Sets the channel for messages to other RICs. Only the first call has an effect.
     #[cfg(feature = "bus")]
     pub(crate) fn carried(&self, abroad: OutboundMessages) {
         let _ = self.0.abroad.set(abroad);
@@ -128,8 +128,8 @@ impl SharedData {
         &*self.0.store
     }
 
-    /// Publishes a message, on one line, at this RIC and to other RICs; returns the number of listeners at
-    /// this RIC.
+    /// Publishes a message, which must be on one line, at this RIC and to other RICs. Returns the number of listeners
+    /// at this RIC.
     pub(crate) fn publish_message(&self, namespace: &str, topic: &str, message: Bytes) -> usize {
         let untold = self.0.abroad.get().is_some_and(|abroad| {
             abroad.try_send((namespace.to_owned(), topic.to_owned(), message.clone())).is_err()
@@ -151,7 +151,7 @@ impl SharedData {
         })
     }
 
-    /// Returns namespace, and key or topic, of a request whose client has access to them.
+    /// Returns the namespace and the key or topic of a request. Refuses the request if its client has no access.
     fn place<'c>(&self, call: &'c Call) -> Result<(&'c str, &'c str), Response> {
         let namespace = call.parameters.text("namespace");
         let names: Vec<_> = call.route.parameters().map(|name| call.parameters.text(name)).collect();
@@ -281,7 +281,7 @@ mod tests {
 
     /// Polls a future of the in-memory store, which is ready immediately.
     fn at_once<T>(answer: impl Future<Output = T>) -> T {
-        // The body of a request has a deadline.
+        // Reading a request body has a timeout, which needs the runtime's timer.
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         let _entered = runtime.enter();
         match std::pin::pin!(answer).poll(&mut Context::from_waker(Waker::noop())) {

@@ -22,7 +22,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// Maximum number of concurrent requests of one xApp.
 pub const XAPP_REQUESTS_MAX: usize = 8;
-/// Maximum mean rate of requests of one xApp, per second; beyond either limit, requests get status 429.
+/// Maximum mean rate of requests of one xApp, per second. Requests beyond this limit or [`XAPP_REQUESTS_MAX`] get
+/// status 429.
 pub const XAPP_REQUESTS_PER_S: f64 = 200.0;
 /// Maximum number of topics that one xApp listens to at the same time; further ones get status 429.
 pub const XAPP_LISTENS_MAX: usize = 8;
@@ -30,16 +31,16 @@ pub const XAPP_LISTENS_MAX: usize = 8;
 pub const XAPP_CONNECTIONS_MAX: usize = 16;
 /// Delay between two accepted connections of one xApp.
 const CONNECTION_REST: Duration = Duration::from_millis(5);
-/// Delay of a refusal, so that repeated invalid requests cost the RIC next to nothing.
+/// Delay of a refusal, so that an xApp that repeats invalid requests uses little CPU time of the RIC.
 const REFUSAL_REST: Duration = Duration::from_millis(100);
-/// Prefixes of the paths that hosted xApps may use. The route table decides on each path with a route. This list is for all other paths: a
-/// path below a prefix gets status 404, any other path is refused.
+/// Prefixes of the paths that hosted xApps may use. The list is used only for paths without a route, because the route
+/// table decides on all others. Such a path gets status 404 if it has one of the prefixes, and is refused otherwise.
 const OPEN: [&str; 3] = ["/v1/control", "/v1/kv", "/v1/topics"];
 
 /// Hosted xApps of a RIC.
 #[derive(Clone)]
 pub struct Hosted {
-    /// Mailbox for the operator's requests about them.
+    /// Mailbox for the operator's requests about hosted xApps.
     pub desk: HostingHandle,
     /// HTTP endpoint of each xApp.
     xapps: Arc<Vec<XappEndpoint>>,
@@ -193,7 +194,7 @@ pub(crate) fn serve_sockets(
     Ok(())
 }
 
-/// Answers a limited number of connections at a time.
+/// Accepts connections, and serves a limited number of them at a time.
 async fn accept(listener: tokio::net::UnixListener, server: Arc<Server<HostedXapp>>) {
     let room = Arc::new(Semaphore::new(XAPP_CONNECTIONS_MAX));
     // The semaphore is never closed.

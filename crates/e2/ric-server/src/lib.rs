@@ -1,4 +1,5 @@
-//! A RIC for other programs: REST, A1, RMR, NATS and Redis around the iApps of `ric`. Transports only; decisions stay in the machines.
+//! Connects a RIC to other programs by REST, A1, RMR, NATS and Redis. This crate contains only the transports. All
+//! decisions are made by the iApps (crate `ranlab-ric`) and the RIC's state machine.
 //!
 //! | module | content |
 //! |---|---|

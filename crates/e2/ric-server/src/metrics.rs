@@ -185,7 +185,7 @@ fn states(out: &mut Text, snapshot: &RicSnapshot) {
     }
 }
 
-/// Appends the metrics of a cluster member; nothing for a single RIC.
+/// Appends the metrics of a cluster member, or nothing for a RIC without a cluster.
 fn cluster(out: &mut Text, cluster: Option<&ClusterSnapshot>) {
     let Some(ClusterSnapshot { reached, lawful, held, counters, snapshots }) = cluster else { return };
     let one = |value| [(String::new(), value)];
@@ -280,7 +280,7 @@ fn connections(out: &mut Text, snapshot: &RicSnapshot) {
     out.metric("ranlab_connection_indications_dropped_total", help, "counter", dropped);
 }
 
-/// Lists every counter of a RIC; the exhaustive pattern makes a missing one a compile error.
+/// Lists every counter of a RIC. The pattern is exhaustive, so a missing counter is a compile error.
 #[rustfmt::skip]
 fn counted(counters: &RicCounters) -> Vec<(&'static str, &'static str, u64)> {
     macro_rules! all {

@@ -1,7 +1,7 @@
 //! Store of several RICs on NATS servers: a JetStream key-value bucket. This module only transports requests
 //! and updates; all decisions are made by the directory ([`ranlab_e2::ric::directory`]).
 //!
-//! All reads go through the watch, so outdated replies of a replica do no harm.
+//! All values are read through the watch of the bucket, so a replica cannot reply with outdated values.
 #![allow(
     clippy::disallowed_methods,
     reason = "an adapter to a server, in real time, with a thread of its own"
@@ -36,13 +36,13 @@ pub use ranlab_transport::nats::{NatsConfig, NatsError, open};
 const WRITES_MAX: usize = 256;
 /// Capacity of the channels between the RIC and the bus thread; senders wait for room.
 const WAITING_MAX: usize = 1_024;
-/// Timeout for starting a watch. After a timeout, which a silent server may have caused, another server is
-/// tried before the lease expires; the timeout grows by this amount with each attempt.
+/// Timeout for starting a watch, and the amount by which it grows with each attempt. It is short, so that another
+/// server can be tried before the lease expires.
 const BEGINNING: Duration = Duration::from_millis(400);
 /// Maximum timeout for starting a watch.
 const BEGINNING_MAX: Duration = Duration::from_secs(2);
-/// Number of failed watches after which counting restarts at 1; at each power of two, the connection moves to
-/// another server.
+/// Number of failed watches after which their count restarts at 1. If the count is a power of two, the connection moves
+/// to another server.
 const SILENT_MAX: u32 = 64;
 /// Maximum size of the bucket, in bytes; a base station needs some hundred bytes.
 const BUCKET_BYTES: i64 = 256 << 20;
@@ -55,7 +55,7 @@ struct BucketOpening {
 }
 
 impl BucketOpening {
-    /// Makes one attempt.
+    /// Makes one attempt to open the bucket.
     async fn open(&mut self) -> Result<kv::Store, NatsError> {
         let client = match &self.client {
             Some(client) => client.clone(),
@@ -71,7 +71,7 @@ impl BucketOpening {
     }
 }
 
-/// Opens the bucket, or creates it. A concurrent creation has the same parameters.
+/// Opens the bucket, or creates it. If another RIC creates it at the same time, it uses the same parameters.
 async fn bucket(context: &jetstream::Context, config: &NatsConfig) -> Result<kv::Store, String> {
     if let Ok(store) = context.get_key_value(&config.bucket).await {
         return Ok(store);
@@ -188,7 +188,7 @@ async fn attend(
     }
 }
 
-/// Waits for a future while there is no store; write requests fail in the meantime. `None`: the request
+/// Waits for a future while there is no store. Write requests fail in the meantime. Returns `None` if the request
 /// channel is closed.
 async fn meanwhile<T>(
     requests: &mut mpsc::Receiver<StoreRequest>,
@@ -229,8 +229,8 @@ async fn carry(
                     let Ok(permit) = room.clone().acquire_owned().await else { return };
                     tokio::spawn(write_entry(store.clone(), news.clone(), write, permit));
                 }
-                // The previous watch stays until a new one exists: its consumer may survive a change of
-                // leader, and creating one needs a leader.
+                // The previous watch is kept until a new one exists. Its consumer may survive a change of the stream's
+                // leader, but a new consumer needs a leader.
                 Some(StoreRequest::Watch) => match begin(&store, (BEGINNING * (silent + 1)).min(BEGINNING_MAX)).await {
                     Some(begun) => {
                         (watch, complete, silent) = (Some(begun), false, 0);

@@ -1,5 +1,5 @@
-//! Shared store of several RICs on NATS: each namespace is a JetStream stream with the limits of a namespace,
-//! its subjects are the keys. Messages under topics are NATS core messages.
+//! Shared store of several RICs on NATS. Each namespace is a JetStream stream with the limits of a namespace, and the
+//! subjects of the stream are the keys. Messages under topics are NATS core messages.
 //!
 //! Values are read from the stream's leader, so every RIC reads the latest write. Without a quorum, reads and
 //! writes fail.
@@ -37,7 +37,7 @@ const KEY_BYTES: usize = 512;
 /// Number of attempts to remove a key that is changed concurrently.
 const TRIES: usize = 4;
 
-/// NATS connection of a shared store; its thread ends with it.
+/// NATS connection of a shared store. Dropping it ends its thread.
 #[derive(Debug)]
 pub struct Shared {
     client: Client,
@@ -88,7 +88,7 @@ impl Shared {
         Box::new(NatsStore(Arc::new(Place { context, config: self.config.clone(), made: Mutex::default() })))
     }
 
-    /// Starts forwarding messages between this store and other RICs; has an effect only once.
+    /// Starts forwarding messages between this store and other RICs. Only the first call has an effect.
     pub fn carry(&mut self, commons: &SharedData) {
         if let Some(give) = self.commons.take() {
             // The thread may have ended.
@@ -98,8 +98,8 @@ impl Shared {
 }
 
 async fn connect(config: &NatsConfig) -> Result<Client, NatsError> {
-    // Listeners here already receive messages published here. Servers that are unreachable at first are
-    // retried, as for the directory.
+    // No echo is needed, because listeners at this RIC already receive its messages. Servers that are unreachable at
+    // first are retried, as for the directory.
     let set = |options: async_nats::ConnectOptions| {
         options.no_echo().subscription_capacity(WAITING_MAX).retry_on_initial_connect()
     };

@@ -1,5 +1,5 @@
-//! Base stations as O-RAN SC's E2 manager describes them: `NodebInfo` in its database (`sdl`), and the same in
-//! protobuf's JSON mapping over HTTP, in which fields with their default value are absent.
+//! Base stations as O-RAN SC's E2 manager describes them: as `NodebInfo` in its database (`sdl`), and as JSON over
+//! HTTP. The JSON is protobuf's mapping, which omits fields with their default value.
 use ranlab_e2::Time;
 use ranlab_e2::ric::NodeInfo;
 use ranlab_e2_codec::e2ap::{
@@ -69,7 +69,7 @@ pub fn status(node: &NodeInfo) -> ConnectionStatus {
     if node.connected { ConnectionStatus::Connected } else { ConnectionStatus::Disconnected }
 }
 
-/// Returns the time `at` in ns since 1970, from the same clock's time now.
+/// Converts the time `at` to ns since 1970. `now` is the current time on the same clock.
 pub fn unix_ns(now: Time, at: Time) -> u64 {
     let today = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or(Duration::ZERO);
     u64::try_from(today.saturating_sub(now.since(at)).as_nanos()).unwrap_or(u64::MAX)
@@ -127,7 +127,7 @@ fn component(item: &ComponentConfigItem) -> rnib::ComponentConfig {
         ComponentInterfaceType::S1 => InterfaceType::S1,
         ComponentInterfaceType::X2 => InterfaceType::X2,
     };
-    // Ids have 36 bits.
+    // Ids have at most 36 bits, so the conversion does not fail.
     let signed = |id: u64| i64::try_from(id).unwrap_or(i64::MAX);
     use rnib::ComponentId as Id;
     let id = match &item.id {
@@ -234,7 +234,7 @@ const ENB_TYPES: &[&str] = &[
     "SHORT_MACRO_NG_ENB",
     "LONG_MACRO_NG_ENB",
 ];
-/// Names of `E2nodeComponentInterfaceType`, whose first is the default.
+/// Names of `E2nodeComponentInterfaceType`, by number. The name of the default, number 0, is never written.
 const INTERFACES: &[&str] = &["", "xn", "e1", "f1", "", "w1", "s1", "x2"];
 
 fn object<const N: usize>(fields: [(&str, Option<Json>); N]) -> Json {

@@ -1,4 +1,4 @@
-//! Compares the descriptions with those that O-RAN SC's E2 manager (f7de667) returned for the same nodes.
+//! Compares the descriptions of nodes with the responses of O-RAN SC's E2 manager (f7de667) for the same nodes.
 use super::*;
 use bytes::Bytes;
 use ranlab_e2::ric::NodeKind;
@@ -10,7 +10,7 @@ use ranlab_e2_codec::e2ap::{
 use serde_json::json;
 
 const CHANGED: u64 = 1_795_860_703_672_003_801;
-/// Mark of ranlab's nodes: hexadecimal digits, encoded in Base64.
+/// Component configuration of ranlab's nodes (`ranlab`) as hexadecimal digits, encoded in Base64.
 const MARK: &str = "NzI2MTZFNkM2MTYy";
 
 fn plmn() -> Plmn {
@@ -86,7 +86,7 @@ fn nodes_of_split_gnb_match_e2_manager() {
     assert_eq!(du["gnb"]["nodeConfigs"][0]["e2nodeComponentInterfaceTypeF1"], json!({"gNBDuId": "255"}));
     let cu_cp = described(&node(gnb(256, None, None), vec![ng(), f1(256), e1(256)]));
     assert_eq!(cu_cp["gnbNodeType"], "gNB");
-    // The type of an NG interface is protobuf's default.
+    // NG is the default interface type, so protobuf's JSON omits it.
     let expected = json!({
         "e2nodeComponentInterfaceTypeNG": {"amfName": "amf"},
         "e2nodeComponentRequestPart": MARK, "e2nodeComponentResponsePart": MARK,

@@ -36,7 +36,7 @@ pub(crate) fn open(url: &str) -> Result<(redis::Client, redis::Connection), Redi
     Ok((client, connection))
 }
 
-/// Publishes on a Redis server. While it is unreachable, messages are dropped and counted.
+/// Bus on a Redis server. While the server is unreachable, messages are dropped and counted.
 pub struct RedisBus {
     messages: SyncSender<(String, Bytes)>,
     missed: Arc<AtomicU64>,
@@ -74,8 +74,8 @@ impl Bus for RedisBus {
     }
 }
 
-/// Publishes the monitor's reports from a separate thread, until the monitor is dropped. A lost or
-/// initially unreachable server is reconnected to; messages that it misses are counted.
+/// Publishes the monitor's reports from a separate thread, until the monitor is dropped. Connects again if the server
+/// is unreachable at first or the connection is lost. Messages that do not reach the server are counted.
 ///
 /// # Errors
 /// Fails if the address is invalid.
@@ -110,8 +110,8 @@ fn publish_all(
     }
 }
 
-/// Calls `each` with every message under these subjects, in a separate thread, until it returns `false`. A
-/// lost connection is restored.
+/// Calls `each` with every message under these subjects, in a separate thread, until `each` returns `false`. A lost
+/// connection is restored.
 ///
 /// # Errors
 /// Fails if the server is not reachable.

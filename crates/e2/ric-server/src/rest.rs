@@ -1,8 +1,8 @@
 //! HTTP server of a RIC: REST API and the page at `/`. It serves the route tables of [`ranlab_ric::console`], of one iApp, of
 //! hosted xApps, of the shared store, of A1 policies, and of the RIC itself (`own`).
 //!
-//! A request names this server in `Host`, carries the token if there is one, and declares a JSON body, which an HTML form
-//! cannot do.
+//! A request must name this server in `Host`, and must carry the token if there is one. Its body must be declared as
+//! JSON, which an HTML form cannot do.
 #![allow(clippy::result_large_err, reason = "at most one refusal per request")]
 
 use crate::a1::{self, A1};
@@ -31,8 +31,8 @@ use std::time::Duration;
 pub use crate::events::LocalBus;
 pub use ranlab_http::guard::BODY_MAX;
 
-/// Timeout for the reply of an iApp; then the status is 504. A base station has 5 s for a control, and three
-/// times 2 s for a subscription.
+/// Timeout for the reply of an iApp, after which the status is 504. It exceeds the time limits of a base station: 5 s
+/// for a control, and three times 2 s for a subscription.
 const REPLY_PATIENCE: Duration = Duration::from_secs(8);
 
 /// Configuration of the server.
@@ -100,7 +100,7 @@ pub async fn serve(ric: RicHandle, config: RestConfig) -> io::Result<SocketAddr>
     server.serve(address).await
 }
 
-/// Returns the server of all tables, in order of precedence.
+/// Returns the server with all route tables, in order of precedence.
 fn server(desk: ThreadBridge<RicHandle>, config: RestConfig, access: Access) -> Server<HostedXapp> {
     let iapp = |name: &'static str, document: Document| {
         let desk = desk.clone();
@@ -120,7 +120,8 @@ fn server(desk: ThreadBridge<RicHandle>, config: RestConfig, access: Access) -> 
     all.push((commons::DOCUMENT, Table::routed(Arc::new(config.commons.clone()))));
     all.extend(config.hosted.as_ref().map(|_| iapp(hosting::NAME, hosting::DOCUMENT)));
     all.extend(config.a1.clone().map(|policies| (a1::DOCUMENT, Table::routed(Arc::new(policies)))));
-    // The RIC's own routes have the lowest precedence, but are described first, or directly after the routes of an iApp.
+    // The RIC's own routes have the lowest precedence. In the OpenAPI description they are first, or directly after the
+    // routes of the selected iApp.
     let place = usize::from(config.iapp.is_some());
     let mut documents: Vec<_> = all.iter().map(|(document, _)| *document).collect();
     documents.insert(place, own::DOCUMENT);

@@ -20,7 +20,7 @@ use tokio::time::timeout;
 
 /// Maximum number of connections; further ones are closed.
 const CONNECTIONS_MAX: usize = 64;
-/// Maximum number of pending controls per connection; beyond, it is not read.
+/// Maximum number of pending controls per connection. At the limit, the connection is not read.
 const CONTROLS_MAX: usize = 64;
 /// Timeout for connecting to an xApp, and for sending it one message.
 const PATIENCE: Duration = Duration::from_secs(5);

@@ -7,8 +7,8 @@
 //! | `{e2Manager},ENB` | set of `NbIdentity` of eNBs and ng-eNBs |
 //! | `{e2Manager},RAN:NAME`, `{e2Manager},GNB:PLMN:ID[:PART]`, `{e2Manager},ENB:PLMN:ID` | `NodebInfo` |
 //!
-//! The list is always written as a whole, so a server that was unreachable or lost its data is complete soon
-//! after it is back.
+//! The list is always written as a whole, so it is soon complete again on a server that was unreachable or has lost its
+//! data.
 #![allow(
     clippy::disallowed_methods,
     reason = "an adapter to a server, in real time, with a thread of its own"
@@ -35,7 +35,7 @@ const TOGETHER: Duration = Duration::from_millis(100);
 struct Entry {
     /// Key of the set that contains the node.
     set: &'static str,
-    /// Second key of the node, by identity.
+    /// Second key of the node, which contains its identity.
     key: String,
     member: Vec<u8>,
     info: Vec<u8>,
@@ -60,7 +60,7 @@ pub struct Sdl {
 }
 
 impl Sdl {
-    /// Connects to the server and clears its list; base stations from before are listed again when they
+    /// Connects to the server and clears its list. Base stations that were listed before are listed again when they
     /// connect. `termination` is the RIC's address for RMR messages, if it has one.
     ///
     /// # Errors

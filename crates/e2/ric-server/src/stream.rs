@@ -13,14 +13,14 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-/// Delay between a response and the first notification: clients learn the id of a subscription only from the
-/// response.
+/// Delay between a response and the first notification. A client needs the response first, because it contains the id
+/// of the subscription.
 const AFTER_ANSWER: Duration = Duration::from_millis(300);
 /// Timeout of a notification.
 const NOTIFY_PATIENCE: Duration = Duration::from_secs(2);
 
-/// Returns the requested stream: `node`, `sm`, `subscription` (comma-separated) are filters, `format` is
-/// `ndjson` or `sse`.
+/// Returns the requested stream. The query parameters `node`, `sm` and `subscription` (comma-separated) are filters;
+/// `format` is `ndjson` or `sse`.
 pub(crate) fn indications(feed: &Feed, uri: &Uri, headers: &HeaderMap) -> Result<Response, Response> {
     let (filter, framing) = parameters(uri, headers).map_err(|why| problem(StatusCode::BAD_REQUEST, &why))?;
     sse::stream(feed.listen(filter), framing, "indication")
@@ -74,7 +74,7 @@ fn parameters(uri: &Uri, headers: &HeaderMap) -> Result<(Filter, Framing), Strin
 
 /// Decodes a query value; `+` and `%20` are spaces.
 fn decoded(text: &str) -> Option<String> {
-    // A literal slash would split the segment.
+    // A slash is escaped, because it would separate two segments.
     let text = text.replace('+', "%20").replace('/', "%2F");
     ranlab_ric::northbound::segments(&text).ok().map(|mut segments| segments.pop().unwrap_or_default())
 }

@@ -1,16 +1,16 @@
-//! Wall clock of a machine, and the collection time of reports.
+//! Wall clock of a state machine, and the collection time of reports.
 use ranlab_e2::Time;
 use ranlab_e2_codec::e2sm::{Stamp, Timing};
 use std::time::Duration;
 
-/// Difference between the machine's time and the time since the Unix epoch, once it is known.
+/// Difference between the time since the Unix epoch and the state machine's time, once it is known.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct WallClock {
     ahead_us: Option<i64>,
 }
 
 impl WallClock {
-    /// Sets the clock: `unix` is the time since the Unix epoch at the machine's time `now`.
+    /// Sets the clock: `unix` is the time since the Unix epoch at the state machine's time `now`.
     pub(crate) fn set(&mut self, now: Time, unix: Duration) {
         let wall = i64::try_from(unix.as_micros()).ok();
         self.ahead_us = wall.zip(machine_us(now)).and_then(|(wall, now)| wall.checked_sub(now));

@@ -31,7 +31,7 @@ pub mod xapps;
 use ranlab_e2::ric::{NorthboundReply, NorthboundRequest};
 use ranlab_machine::lock;
 
-/// Returns the response to a request for an unknown resource; `allowed` names the available ones.
+/// Returns the response to a request for an unknown resource; `allowed` names the available resources.
 fn no_such(request: &NorthboundRequest, allowed: &str) -> NorthboundReply {
     let detail = format!("unknown resource {:?}; available: {allowed}", request.path);
     request

@@ -58,7 +58,7 @@ pub struct ReportStats {
     pub received: Option<Time>,
     /// Collection time of the last report, in microseconds since the Unix epoch; `None` if unknown.
     pub tstamp_us: Option<i64>,
-    /// Number of missing reports, derived from the timestamps of the received ones.
+    /// Number of missing reports, derived from the timestamps of the received reports.
     pub missing: u64,
 }
 
@@ -67,7 +67,7 @@ pub struct ReportStats {
 pub struct NodeStats {
     /// Node id.
     pub node: GlobalE2NodeId,
-    /// State of each model's reports, and the rows of the last one.
+    /// State of each model's reports, and the rows of the last report.
     pub reports: Vec<(ReportStats, Arc<Table>)>,
 }
 
@@ -138,7 +138,7 @@ impl Report {
         }
     }
 
-    /// Starts a subscription: resets the reader of its reports, and its time stamps.
+    /// Resets the decoding context and the time stamp statistics for a new subscription.
     fn begin(&mut self, context: Context) {
         (self.context, self.timing) = (context, Timing::default());
     }
@@ -210,7 +210,7 @@ struct Reports {
     clock: WallClock,
 }
 
-/// Counters of all reports since the monitor was created, including those of nodes that have left.
+/// Counters of all reports since the monitor was created, including reports of nodes that have left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Totals {
     /// Reports received.

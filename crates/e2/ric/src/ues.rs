@@ -1,4 +1,4 @@
-//! Connected UEs of base stations as reported by RRC, and rules that match them.
+//! Connected UEs of base stations as reported by RRC, and conditions that select UEs.
 use crate::northbound::Fault;
 use ranlab_e2_codec::e2ap::{GlobalE2NodeId, NotAPlmn, Plmn};
 use ranlab_e2_codec::e2sm::common::{NotAnSnssai, Snssai};

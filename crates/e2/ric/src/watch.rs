@@ -34,7 +34,7 @@ pub(crate) struct TrackedNode {
 /// Subscriptions of an iApp.
 #[derive(Debug)]
 pub(crate) struct SubscriptionTracker {
-    /// Object identifiers with the event trigger for each.
+    /// Required models, each by its object identifier and with its event trigger.
     wanted: Vec<(&'static str, Bytes)>,
     pub(crate) nodes: BTreeMap<GlobalE2NodeId, TrackedNode>,
     pub(crate) subscriptions: BTreeMap<SubscriptionHandle, (GlobalE2NodeId, ModelIndex)>,
@@ -109,7 +109,8 @@ impl SubscriptionTracker {
             if !complete(&node.id, item, &mut details) {
                 return None;
             }
-            // If a node withdraws a RAN function, its subscription ends; the RIC reports that.
+            // The subscription of an earlier offer is kept. If the node has withdrawn the RAN function, the RIC reports
+            // that the subscription has ended.
             let subscription = before.iter().find(|o| o.model == model).and_then(|o| o.subscription);
             let definition = item.definition.clone();
             Some(OfferedModel { model, function: item.id, subscription, definition, details })

@@ -45,8 +45,8 @@ pub struct XappRule {
     /// empty: all.
     #[serde(default)]
     pub models: Vec<String>,
-    /// Priority for conflicts: of two xApps that set the same parameter the one with the higher number
-    /// prevails; of equals, the first. Needs `[conflicts]` in a file, or [`XappRules::guard`].
+    /// Priority in conflicts: if two xApps set the same parameter, the xApp with the higher number prevails; with equal
+    /// numbers, the first xApp. Needs `[conflicts]` in a file, or [`XappRules::guard`].
     #[serde(default)]
     pub priority: u8,
     /// Name by which manifests of hosted xApps refer to this rule; `peer` is then optional.
@@ -200,7 +200,7 @@ pub struct XappRules {
     hold: Option<Duration>,
     /// Shared-store access of each rule.
     shares: Vec<Access>,
-    /// Rules by name.
+    /// Indices of the rules, by name.
     names: BTreeMap<String, usize>,
     /// Address at the RIC and rule of each hosted xApp.
     hosted: BTreeMap<String, (String, usize)>,
@@ -230,8 +230,8 @@ impl XappRules {
         self.hold
     }
 
-    /// Registers a hosted xApp. Connections at `address`, which only this xApp can reach, and HTTP requests
-    /// with this xApp's token are granted the permissions of the named rule, regardless of its pattern.
+    /// Registers a hosted xApp. The permissions of the named rule, regardless of its pattern, apply to HTTP requests
+    /// with this xApp's token, and to connections at `address`, which only this xApp can reach.
     ///
     /// # Errors
     /// Returns [`NoSuchRule`] if no rule has this name.
@@ -396,8 +396,9 @@ impl XappPolicy for XappRules {
         }
     }
 
-    /// Hosted xApps get the permissions of their rule. RMR clients, like E42 xApps, get the permissions of the first matching rule. All
-    /// other requesters are the operator, unless a rule names them.
+    /// Returns the permissions of a requester. Hosted xApps get the permissions of their rule. RMR clients, like E42
+    /// xApps, get the permissions of the first matching rule. All other requesters are the operator, unless a rule
+    /// names them.
     fn party(&self, who: &str) -> Result<XappGrant, Cause> {
         if let Some(name) = who.strip_prefix("xapp://") {
             return self.hosted.get(name).map_or(Err(REFUSED), |(_, rule)| self.granted(*rule));

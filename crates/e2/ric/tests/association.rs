@@ -1,4 +1,4 @@
-//! The five steps of FlexRIC's figure 4 in virtual time: a CU and a DU of one base station, the
+//! Tests the five steps of FlexRIC's figure 4 in virtual time, with the CU and the DU of a base station, the
 //! infrastructure's controller and an operator's controller.
 #![allow(clippy::unwrap_used)]
 mod lab;

@@ -1,5 +1,5 @@
-//! Properties that hold between operators after any controls: shares, slice ids and UEs, in every model that
-//! reports UEs, with one and two levels of virtualization.
+//! Property tests of the isolation of operators. After any controls, each operator has only its own share, slice ids
+//! and UEs, in every model that reports UEs, with one and two levels of virtualization.
 #![allow(clippy::unwrap_used)] // a test's set-up that fails is a failed test
 mod lab;
 
@@ -295,7 +295,8 @@ fn reserved<'a>(slices: impl Iterator<Item = &'a Slice>) -> f64 {
     slices.map(of).sum()
 }
 
-/// Operators of a world, by number: controller, share of the whole, and slice ids at the base station.
+/// Operators of a test network: their controllers, their shares of the carrier, and the operator of each slice id at
+/// the base station.
 struct Operators {
     seats: Vec<usize>,
     shares: Vec<f64>,
@@ -314,7 +315,7 @@ struct RequestResults {
 }
 
 impl Operators {
-    /// Sends random requests of the operators; after each step every operator has its agreed share and only
+    /// Sends random requests of the operators. Checks after each step that every operator has its agreed share and only
     /// its own resources.
     fn live(&self, lab: &mut Lab, dice: &mut Dice, sharing: bool, seed: u64) -> RequestResults {
         let mut results = RequestResults::default();
@@ -341,8 +342,8 @@ impl Operators {
         results
     }
 
-    /// Sends a valid allocation: the operator's only slice is scheduled remotely, and the UE is its own if it
-    /// has one.
+    /// Replaces the operator's slices by a slice that is scheduled remotely. Returns a request to allocate PRBs in it
+    /// to the operator's first UE, or to UE 9 if the operator has no UE.
     fn allocation(
         &self,
         lab: &mut Lab,
@@ -476,8 +477,8 @@ fn nested_operators_keep_the_product_of_shares() {
         let owner: Vec<usize> = (0..8).map(|_| dice.below(3) as usize).collect();
         (1..).zip(&owner).for_each(|(rnti, owner)| attach(&mut lab, rnti, network(*owner).parse().unwrap()));
         lab.pass(6 * PERIOD);
-        // At the base station, U has ids 1 to 41: 1 for its whole share, 2 for UEs of no operator, then
-        // eleven for each operator; T2 has 42 to 82.
+        // At the base station, U has ids 1 to 41, and T2 has ids 42 to 82. U uses id 1 for its whole share, id 2 for
+        // UEs of no operator, and then eleven ids for each of its operators.
         let whose = |id: u16| match id {
             3..=13 => Some(0),
             14..=24 => Some(1),

@@ -26,7 +26,7 @@ pub(crate) const OTHERS_MAX_OF_A_RIC: usize = 16_384;
 /// Event queue of one listener.
 pub(crate) struct EventQueue<E> {
     items: RefCell<VecDeque<E>>,
-    /// Returns whether an event is an indication, so that leaving it unread stops the reading.
+    /// Function that returns whether an event is an indication. Unread indications stop the reading from sockets.
     presses: fn(&E) -> bool,
     /// Maximum number of queued events other than indications.
     others_max: usize,

@@ -152,8 +152,8 @@ impl RicHandle {
         self.listen_for(side, address, None, allow).await
     }
 
-    /// Opens a listener like [`listen`](Self::listen) for untrusted peers, with a limit of simultaneous connections
-    /// and about 50 connections per second.
+    /// Opens a listener like [`listen`](Self::listen) for untrusted peers, with at most `most` simultaneous connections
+    /// and about 50 new connections per second.
     pub async fn listen_within(
         &self,
         side: ListenerProtocol,

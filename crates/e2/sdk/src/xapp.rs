@@ -233,7 +233,7 @@ impl XappHandle {
         }
     }
 
-    /// Updates the reading after an event was consumed.
+    /// Resumes the reading if enough events have been consumed.
     pub(crate) fn taken(&self) {
         if self.mail.may_resume() {
             self.driver.resume();

@@ -1,6 +1,6 @@
 //! Guarantees of the handles: addresses fail immediately with a reason, responses are awaited, and event streams are
 //! complete.
-#![allow(clippy::unwrap_used)] // in a test a panic is the report
+#![allow(clippy::unwrap_used)] // test helpers may unwrap, like tests
 
 mod lab;
 
@@ -104,7 +104,7 @@ fn responses_arrive_despite_unread_indications() {
         let report = || vec![ActionToBeSetup::report(0)];
         let first = xapp.subscribe(node, hw::OID, encoded(&flood), report()).await.unwrap();
         assert!(first.not_admitted.is_empty());
-        // The xApp waits until more indications are queued than stop the reading, so that a response would be behind them.
+        // The number of unread indications reaches the limit at which reading stops. A response arrives behind them.
         while xapp.read(|xapp| xapp.counters().indications) < 64 {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }

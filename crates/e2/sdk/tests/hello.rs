@@ -1,5 +1,5 @@
 //! Tests that the examples are short and work together.
-#![allow(clippy::unwrap_used)] // in a test a panic is the report
+#![allow(clippy::unwrap_used)] // test helpers may unwrap, like tests
 
 use std::io::{BufRead, BufReader, Lines};
 use std::path::{Path, PathBuf};

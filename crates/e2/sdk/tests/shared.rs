@@ -1,5 +1,5 @@
 //! Guarantees of the handles for any thread: cancellation, end of the thread, limits.
-#![allow(clippy::unwrap_used)] // in a test a panic is the report
+#![allow(clippy::unwrap_used)] // test helpers may unwrap, like tests
 
 mod lab;
 
@@ -163,7 +163,7 @@ fn slow_reader_delays_no_other_request() {
     within_patience(async {
         let Network { ric: _ric, agent: _agent, xapp, node } = network().await;
         let unread = xapp.subscribe(&Hw, 1.ms()).await.unwrap();
-        // The reader leaves far more indications unread than stop the reading of a local handle.
+        // The number of unread indications is far above the limit at which a local handle stops reading.
         until!(unread.counts().waiting > 300);
         let ping = Ping { seq: 1, t_send_ns: 0, payload: Bytes::from_static(b"x") };
         assert_eq!(xapp.control_model::<Hw>(node, &(), &ping).await, Ok(None));

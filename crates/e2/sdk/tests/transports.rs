@@ -1,6 +1,6 @@
 //! One scenario over every transport: an agent with the HW function, a RIC with an iApp that pings it, and an xApp
 //! that pings it through the RIC.
-#![allow(clippy::unwrap_used)] // in a test a panic is the report
+#![allow(clippy::unwrap_used)] // test helpers may unwrap, like tests
 
 mod lab;
 

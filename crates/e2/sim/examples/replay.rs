@@ -1,4 +1,5 @@
-//! Runs the standard trial of a seed, or that of several RICs: `cargo run -p ranlab-sim --example replay -- [cluster] SEED [trace]`.
+//! Runs the standard trial of a seed, or with `cluster` the trial of several RICs:
+//! `cargo run -p ranlab-sim --example replay -- [cluster] SEED [trace]`.
 use ranlab_sim::cluster::ClusterTrial;
 use ranlab_sim::{LinkProfile, Trial, World};
 use std::fmt::Debug;

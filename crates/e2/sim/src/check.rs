@@ -8,8 +8,8 @@ use ranlab_e2::ric::{RicSnapshot, Tenant};
 use ranlab_e2_codec::e2ap::{GlobalE2NodeId, RicRequestId};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Losses of one xApp: connection, reports dropped by the RIC, gaps caused by the RIC, all gaps, and all gaps by the
-/// xApp's count.
+/// Losses of one xApp: connection, reports dropped by the RIC, gaps caused by the RIC, all gaps, and all gaps as
+/// counted by the xApp.
 type Losses = (u64, u64, u64, u64, u64);
 
 /// Losses of all parties at one time; see [`World::losses`].
@@ -21,7 +21,7 @@ pub struct LossReport {
 }
 
 impl LossReport {
-    /// Number of indications dropped by agents and RICs together.
+    /// Returns the number of indications dropped by agents and RICs together.
     pub fn dropped(&self) -> u64 {
         self.xapps.values().map(|x| x.1).chain(self.agents.values().map(|a| a.1)).sum()
     }
@@ -310,8 +310,8 @@ impl World {
         LossReport { xapps, agents }
     }
 
-    /// Checks that each gap between `before` and now has a drop, and each drop a gap. Between the two moments links
-    /// may only be slow, and reports must arrive at both moments.
+    /// Checks that since `before`, each party has as many gaps as drops. In this period, slow links must be the only
+    /// faults, and reports must arrive at its start and at its end.
     pub fn check_losses(&self, before: &LossReport) -> Result<(), Violation> {
         let after = self.losses();
         for (&party, b) in &before.xapps {

@@ -1,5 +1,5 @@
-//! Second driver of the RIC, agent and xApp state machines. It runs them in virtual time, without tokio, a wall clock or
-//! a dependence on hash order.
+//! Simulator that runs the RIC, agent and xApp state machines in virtual time, without tokio, a wall clock or a
+//! dependence on hash order.
 //!
 //! A [`World`] holds RICs, agents and xApps, the connections between them, and one heap of planned events,
 //! ordered by time and by the order of planning. The same seed gives the same world, which [`World::digest`]
@@ -13,10 +13,10 @@
 //! |---|---|
 //! | `agenda`, `chance` | the heap; seeded random numbers; the digest |
 //! | `world`, `machine` | the driver; the machines behind one interface |
-//! | `party`, `host`, `cast` | the parties, their incarnations, how they join |
+//! | `party`, `host`, `parties` | the parties, their incarnations, functions that add them to a world |
 //! | `link` | connections: ordered, reliable, bounded, slow, breakable |
 //! | `fault`, `trouble` | faults, planned or random |
-//! | `beacon`, `watcher`, `impostor` | a RAN function that signs its reports; an iApp; an attacker |
+//! | `tracer_function`, `watcher`, `impostor` | a RAN function whose reports contain their origin; an iApp; an attacker |
 //! | `ledger`, `judge`, `check` | invariants of deliveries and of the parties' states |
 //! | `steps` | stepping interface for callers that combine a world with other models |
 //! | `scenario` | the standard trial |

@@ -50,7 +50,8 @@ impl Machine {
         }
     }
 
-    /// Only the RIC needs the event: the other machines discard a connection when they close it.
+    /// Reports to a RIC the end of a connection that the RIC has closed. Other machines discard a connection when they
+    /// close it.
     pub(crate) fn closed(&mut self, now: Time, key: u64) {
         if let Self::Ric(m) = self {
             m.handle(now, RicInput::Disconnected { conn: ConnId(key), why: LinkLoss::ClosedByPeer });

@@ -113,7 +113,8 @@ impl Trial {
         })
     }
 
-    /// Slows the links without any other fault. Every gap must be a counted drop, and every counted drop a gap.
+    /// Slows the links without any other fault. Each gap must match a counted drop, and each counted drop must match a
+    /// gap.
     fn squeeze(&self, world: &mut World, parties: &[PartyId]) -> Result<u64, Violation> {
         let before = world.losses();
         for &party in parties {

@@ -1,5 +1,5 @@
 //! Tests of a world that a caller steps: calls at planned times, northbound requests, and faults of clocks and delays.
-#![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
+#![allow(clippy::unwrap_used, reason = "test helpers may unwrap, like tests")]
 
 use bytes::Bytes;
 use ranlab_e2::Time;

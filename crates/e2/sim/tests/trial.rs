@@ -4,7 +4,7 @@ use std::process::Command;
 
 const SEEDS: u64 = 500;
 const THREADS: u64 = 2;
-/// Environment variable for the child process of a test: prints the digest of the seed in it.
+/// Environment variable with a seed for the child process of a test, which prints the digest of that seed.
 const CHILD: &str = "RANLAB_SIM_DIGEST_OF";
 
 #[test]

@@ -1,5 +1,5 @@
 //! Packets of a capture, and the PDUs assembled from them.
-#![allow(dead_code, clippy::unwrap_used)] // each test file uses its part; a test that cannot go on fails
+#![allow(dead_code, clippy::unwrap_used)] // no test file uses all helpers; helpers may unwrap, like tests
 
 use bytes::Bytes;
 use ranlab_e2_capture::{Assembler, Findings};

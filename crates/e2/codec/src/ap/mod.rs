@@ -91,7 +91,8 @@ impl Interface {
         }
     }
 
-    /// Returns the type of an element's value, or `None` if it is unknown, so that only its presence can be tested.
+    /// Returns the type of an element's value, or `None` if it is unknown. Of an unknown value, only the presence can
+    /// be tested.
     pub fn known(self, id: u16) -> Option<Known> {
         let nas = match self {
             Self::S1 => id == 26,
@@ -226,7 +227,7 @@ impl Message {
         let read = |r: &mut Reader, most| r.constrained(0, most).ok();
         match r.index(3, 0, false).ok()? {
             (_, 0) => {
-                // Additions and extensions are ignored; they follow at the end.
+                // Additions and extensions follow at the end and are not read.
                 let _ = (r.extended().ok()?, r.flag().ok()?);
                 let amf = read(&mut r, 0xff_ffff_ffff)?;
                 let ran = read(&mut r, 0xffff_ffff)?;

@@ -203,7 +203,7 @@ enumerated! {
     /// Causes related to the protocol.
     CauseProtocol "CauseProtocol" {
         TransferSyntaxError "transfer-syntax-error", "The bytes are not valid PER.",
-        AbstractSyntaxErrorReject "abstract-syntax-error-reject", "An element is missing or not comprehended, and critical.",
+        AbstractSyntaxErrorReject "abstract-syntax-error-reject", "A critical element is missing or not comprehended.",
         AbstractSyntaxErrorIgnoreAndNotify "abstract-syntax-error-ignore-and-notify", "An element was not comprehended and was ignored.",
         MessageNotCompatibleWithReceiverState "message-not-compatible-with-receiver-state", "The message is not expected in this state.",
         SemanticError "semantic-error", "The values contradict each other.",

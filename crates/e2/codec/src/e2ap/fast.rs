@@ -536,7 +536,7 @@ fn put_usual<'o>(
     let head = out.get_mut(start..)?.first_chunk_mut::<64>()?;
     head[at + 3..at + 5].copy_from_slice(&[n as u8 + 1, n as u8]);
     match header {
-        // For these two frequent lengths, a call of the general copy function would cost more than the copy itself.
+        // For the frequent lengths 0 and 8, a call of the general copy function would cost more than the copy itself.
         [] => {}
         &[a, b, c, d, e, f, g, h] => head[at + 5..at + 13].copy_from_slice(&[a, b, c, d, e, f, g, h]),
         _ => head[at + 5..contents].copy_from_slice(header),

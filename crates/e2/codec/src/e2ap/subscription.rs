@@ -172,7 +172,7 @@ impl ActionToBeSetup {
     }
 }
 
-/// Codec of an execution order: [`IntExt`] that only v3.01 can encode.
+/// Codec of an execution order: an [`IntExt`] that can only be encoded in v3.01.
 #[derive(Debug)]
 pub struct ExecutionOrderV3;
 
@@ -246,7 +246,7 @@ sequence! {
         id: RicActionId [ActionIdCodec] "ricActionID", "Action id.",
         cause: Cause [SelfCoded] "cause", "Cause.",
     }
-    /// A subscription that the node requests to be deleted.
+    /// A subscription whose deletion the node requests.
     #[derive(Copy, Eq)]
     SubscriptionWithCause "RICsubscription-withCause-Item" {
         request_id: RicRequestId [SelfCoded] "ricRequestID", "Request id of the subscription.",
@@ -270,7 +270,7 @@ sequence! {
         execution_order: Option<u16> [Opt<ExecutionOrder>] "ricActionExecutionOrder", "New execution order.",
         subsequent: Option<RicSubsequentAction> [Opt] "ricSubsequentAction", "New subsequent action.",
     }
-    /// An action whose time to wait the node requests to be modified; v3.01 only.
+    /// An action for which the node requests another time to wait; v3.01 only.
     #[derive(Copy, Eq)]
     ActionRequiredToBeModified "RICaction-RequiredToBeModified-Item" {
         id: RicActionId [ActionIdCodec] "ricActionID", "Action id.",

@@ -11,8 +11,8 @@ pub struct Context {
     pub definition: Bytes,
     /// Action definition of the subscription.
     pub action: Bytes,
-    /// ASN.1 text that the node uses, as detected so far. Decoding changes it when a message is only valid in the
-    /// other text.
+    /// ASN.1 text that the node uses, as detected so far. Decoding changes it when a message is only valid in another
+    /// text.
     pub text: Text,
 }
 

@@ -31,7 +31,7 @@ pub enum Payload {
 
 /// A [`Model`] whose octet strings can be dissected, converted and generated. Every [`ServiceModel`] is one.
 pub trait Inspect: Model {
-    /// Decodes an octet string to values by names. Fails with [`SmError::Absent`] if the model has no names for it.
+    /// Decodes an octet string to named values. Fails with [`SmError::Absent`] if the model has no names for it.
     fn payload(&self, payload: Payload, encoding: Encoding, octets: &Bytes) -> Result<Form, SmError>;
     /// Converts an indication message to another encoding.
     fn transcode(&self, from: Encoding, to: Encoding, message: &Bytes) -> Result<Bytes, SmError>;

@@ -2,13 +2,13 @@
 //!
 //! A model is a type that implements [`ServiceModel`] in its own folder, and a line in the list of [`MODELS`]. A program adds the models of
 //! other crates by [`extend`]. Code that works with any model (functions of agents, monitors, `--sm`, scenario keys, recorders) uses
-//! [`models`] and [`Model`]. Code for a specific model uses its types. In each folder, `mod.rs` has the meaning (types, units, identity)
-//! and, for each field, its position in the packed struct of FlexRIC and OpenAirInterface, if there is one; `per.rs` has the aligned-PER
-//! encoding. Each further [`Encoding`] has its own file. [`plain`] is the common part of the packed-struct encodings (framing, errors,
-//! event trigger). [`per`] is the common part of the PER encodings, and [`list`] of the statistics models.
+//! [`models`] and [`Model`]. Code for a specific model uses its types. In the folder of a model, `mod.rs` defines types, units and
+//! identity. If FlexRIC and OpenAirInterface have a packed struct, `mod.rs` also has the position of each field in it. `per.rs` has the
+//! aligned-PER encoding, and each further [`Encoding`] has its own file. [`plain`] is the common part of the packed-struct encodings
+//! (framing, errors, event trigger). [`per`] is the common part of the PER encodings, and [`list`] of the statistics models.
 //!
-//! The models of O-RAN ([`kpm`]) share the identities of cells and UEs ([`common`]) and have further files, one for
-//! each octet string.
+//! The models of O-RAN, such as [`kpm`], share the identities of cells and UEs ([`common`]). They have further files,
+//! one for each octet string.
 //!
 //! RAN functions are selected by OID; the function ids here are the usual defaults of other implementations.
 
@@ -62,7 +62,7 @@ macro_rules! models {
     };
 }
 
-// The service models of this crate, a line each.
+// The service models of this crate, one per line.
 models! {
     hw::Hw,
     mac::Mac,

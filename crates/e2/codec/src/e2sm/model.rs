@@ -56,9 +56,9 @@ pub trait ServiceModel: Sync + 'static {
     /// trigger for a choice of events, independently of the period.
     fn periodic(period: Duration) -> Result<Self::Trigger, SmError>;
 
-    /// Returns the triggers that together request all data of a node every `period`. The default is the one of
-    /// [`periodic`](Self::periodic); models that need several triggers override this. [`at`](Self::at) adapts them to
-    /// a node.
+    /// Returns the triggers that together request all data of a node every `period`. By default, this is the trigger of
+    /// [`periodic`](Self::periodic); models that need several triggers override it. [`at`](Self::at) adapts them to a
+    /// node.
     fn triggers(period: Duration) -> Result<Vec<Self::Trigger>, SmError> {
         Ok(vec![Self::periodic(period)?])
     }
@@ -143,7 +143,7 @@ pub trait ServiceModel: Sync + 'static {
     }
 
     /// Checks whether the values of a control can be executed by base stations; controls that the model cannot check
-    /// pass. Applied to controls built from values by names, not to raw bytes.
+    /// pass. Applied to controls built from named values, not to raw bytes.
     ///
     /// # Errors
     /// Fails with [`SmError::Order`], with the value and what is allowed.
@@ -288,8 +288,8 @@ pub trait Model: Sync {
         header: &[u8],
         message: &[u8],
     ) -> Option<Stamp>;
-    /// Encodes header and message of a control from their values by names. Fails with [`SmError::Absent`] if the
-    /// model has no control, or no names for it.
+    /// Encodes header and message of a control from named values. Fails with [`SmError::Absent`] if the model has no
+    /// control, or no names for it.
     fn control(&self, encoding: Encoding, header: Form, message: Form) -> Result<(Bytes, Bytes), SmError>;
     /// Encodes a control like [`control`](Self::control), for a RAN function with this definition. Fails with [`SmError::NotOffered`] if
     /// the function does not offer the control.
@@ -302,7 +302,7 @@ pub trait Model: Sync {
     ) -> Result<(Bytes, Bytes), SmError>;
     /// [`ServiceModel::control_targets`].
     fn control_targets(&self, encoding: Encoding, header: &Bytes, message: &Bytes) -> Option<Vec<String>>;
-    /// Decodes a control outcome to values by names. Fails like [`control`](Self::control).
+    /// Decodes a control outcome to named values. Fails like [`control`](Self::control).
     fn outcome(&self, encoding: Encoding, octets: &Bytes) -> Result<Form, SmError>;
 }
 
@@ -475,8 +475,8 @@ impl<M: ServiceModel> Model for M {
 }
 
 /// Completes a subscription for a RAN function of `node`. Its trigger is adapted by [`ServiceModel::at`], and actions without a definition
-/// get the one of [`ServiceModel::action`], if the model needs one. Unknown contents are left unchanged. Returns false if the function does
-/// not support the trigger; such a subscription must not be sent.
+/// get the definition of [`ServiceModel::action_at`], if the model needs one. Unknown contents are left unchanged. Returns false if the
+/// function does not support the trigger; such a subscription must not be sent.
 pub fn complete(
     node: &GlobalE2NodeId,
     function: &RanFunctionItem,

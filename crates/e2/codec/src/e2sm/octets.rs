@@ -102,7 +102,7 @@ pub enum SmError {
     /// The model does not have this octet string (an action definition, a control, an outcome).
     #[error("the service model has no {0}")]
     Absent(&'static str),
-    /// The values by names are invalid: an error of the caller.
+    /// The named values are invalid: an error of the caller.
     #[error("{fault}{}{field}", if field.is_empty() { "" } else { " in " })]
     Form {
         /// Kind of the error.
@@ -133,7 +133,7 @@ fn list(encodings: &[Encoding]) -> String {
     encodings.iter().map(Encoding::to_string).collect::<Vec<_>>().join(", ")
 }
 
-/// Error text for types without names.
+/// Error text for types without named components.
 const NO_FORM: &str = "named form of this value; write its bytes";
 
 /// A value that is transferred as an octet string of E2AP.
@@ -154,13 +154,13 @@ pub trait Octets: Sized {
         Self::decode_as(encoding, octets)
     }
 
-    /// Creates a value from its components by names. Fails with [`SmError::Absent`] for a type without names.
+    /// Creates a value from its named components. Fails with [`SmError::Absent`] for a type without named components.
     fn from_form(form: Form) -> Result<Self, SmError> {
         let _ = form;
         Err(SmError::Absent(NO_FORM))
     }
 
-    /// Returns the components of the value by names. Fails like [`from_form`](Self::from_form).
+    /// Returns the named components of the value. Fails like [`from_form`](Self::from_form).
     fn to_form(&self) -> Result<Form, SmError> {
         Err(SmError::Absent(NO_FORM))
     }
@@ -270,7 +270,7 @@ macro_rules! octets {
             $crate::e2sm::octets::octets!(@form $($code),+);
         }
     )+ };
-    // The default encoding determines whether there are names.
+    // The default encoding determines whether the type has named components.
     (@form $code:ty $(, $other:ty)*) => {
         fn from_form(form: $crate::per::Form) -> Result<Self, $crate::e2sm::SmError> {
             <$code as $crate::e2sm::octets::Code<Self>>::from_form(form)

@@ -181,7 +181,7 @@ impl<T: Per> Code<T> for Aligned {
     }
 }
 
-/// Creates a value from its components by names.
+/// Creates a value from its named components.
 pub fn by_names<T: Per>(form: Form) -> Result<T, SmError> {
     T::decode(&mut FormSource::new(form))
         .map_err(|DecodeError { fault, field, .. }| SmError::Form { fault, field })

@@ -5,8 +5,8 @@
 //! written as zero and ignored on receipt. The event trigger is one `u32`, the period in milliseconds. The indication
 //! header is one `u32` without meaning.
 //!
-//! A decoder checks the count against the length before it allocates. The allocated elements occupy at most the
-//! length of the payload, plus the alignment of one element type.
+//! A decoder checks the count against the length before it allocates. The elements therefore occupy at most as much
+//! memory as the payload, apart from alignment.
 
 use std::marker::PhantomData;
 use std::time::Duration;
@@ -98,7 +98,7 @@ impl<'a, E: PlainElement> PlainView<'a, E> {
         let (count, rest) = payload.split_first_chunk().ok_or(too_short)?;
         let (elements, tstamp) = rest.split_last_chunk().ok_or(too_short)?;
         let count = u32::from_le_bytes(*count);
-        // In u64, because a large count times the element size would overflow a 32-bit usize.
+        // Calculated in u64, because a large count times the element size would overflow a 32-bit usize.
         let body = u64::from(count) * E::SIZE as u64;
         if body != elements.len() as u64 {
             return Err(PlainError::CountMismatch {
@@ -219,8 +219,8 @@ pub fn decode_indication_header(bytes: &[u8]) -> Result<u32, PlainError> {
     fixed_u32("indication header", bytes)
 }
 
-/// A single `u32`: an indication header (zero, without meaning), and header and message of the control of FlexRIC's
-/// MAC.
+/// A single `u32`. Used as indication header (zero, without meaning), and as control header and control message of
+/// FlexRIC's MAC model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Word(pub u32);
 

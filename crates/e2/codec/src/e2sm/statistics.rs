@@ -12,7 +12,7 @@ const SAMPLE_EPOCH_US: i64 = 1_700_000_000_000_000;
 /// Returns random elements and the timestamp of their message; the same seed yields the same message.
 pub(crate) fn sample<E: PlainElement>(seed: u64) -> (Vec<E>, i64) {
     let mut random = Random::new(seed, Version::V2_03);
-    // A source of random values has no end, and every octet string is a valid element.
+    // The source of random values never ends, and any bytes are a valid element, so no fallback is used.
     let mut number = |below: u64| random.constrained(0, below).unwrap_or_default();
     let count = number(SAMPLE_ELEMENTS);
     let after_us = number(u64::from(u32::MAX));

@@ -261,7 +261,7 @@ macro_rules! fields {
 fields!(u8 => Unsigned Unsigned, u16 => Unsigned Unsigned, u32 => Unsigned Unsigned, u64 => Unsigned Unsigned);
 fields!(i8 => Signed Signed, f32 => Float Single, f64 => Float Double);
 
-/// Columns `name_0`, `name_1` …
+/// An array has one column per element: `name_0`, `name_1` and so on.
 impl<const N: usize> Field for [u32; N] {
     const OF: Type = Type::Unsigned;
 
@@ -274,9 +274,9 @@ impl<const N: usize> Field for [u32; N] {
     }
 }
 
-/// Declares an element with one line per field: offset in the packed struct, type, and in brackets the kind of its
-/// column: `counter`, `gauge` or `label`, the unit, and `headline` if a narrow table shows it; or `key` if it is not
-/// a column.
+/// Declares an element with one line per field: its offset in the packed struct, its type, and its column in brackets.
+/// A column has a kind (`counter`, `gauge` or `label`), a unit, and `headline` if a narrow table shows it. The brackets
+/// contain `key` if the field is not a column.
 macro_rules! row {
     ($(#[$meta:meta])* $row:ident, $me:ident => $key:expr, $size:literal octets {
         $($offset:literal $field:ident: $type:ty [$($column:tt)+], $doc:literal;)+

@@ -45,7 +45,7 @@ pub struct ReportTime {
     pub missing: u64,
 }
 
-/// Longest plausible age. A longer one means that the clocks disagree or that the timestamp is invalid.
+/// Longest plausible age. A longer age means that the clocks disagree or that the timestamp is invalid.
 pub const AGE_MAX_US: i64 = 3_600_000_000;
 /// Clock offset up to which a timestamp in the future is treated as the current time.
 pub const CLOCK_ERROR_US: i64 = 2_000;
@@ -180,7 +180,7 @@ mod tests {
     #[test]
     fn implausible_timestamps_yield_no_age() {
         let mut timing = Timing::default();
-        // Another epoch, and a clock that is five seconds ahead.
+        // A timestamp of another epoch, and a timestamp of a clock that is five seconds ahead.
         assert_eq!(timing.add(stamp(0), 1_700_000_000 * SECOND), ReportTime::default());
         let ahead = timing.add(stamp(105 * SECOND), 100 * SECOND);
         assert_eq!((ahead.end_us, ahead.age_us, timing.kind()), (None, None, StampKind::Unknown));
@@ -192,7 +192,7 @@ mod tests {
         let seconds = Stamp { step_us: SECOND, ..stamp(99 * SECOND) };
         let time = timing.add(seconds, 100 * SECOND + 400_000);
         assert_eq!((time.end_us, time.age_us), (Some(100 * SECOND), None));
-        // Transmission time: less than one collection period ago.
+        // A timestamp that is younger than one collection period is a transmission time.
         let mut timing = Timing::default();
         let time = timing.add(Stamp { step_us: SECOND, ..stamp(100 * SECOND) }, 100 * SECOND + 400_000);
         assert_eq!((time.end_us, timing.kind()), (Some(100 * SECOND), StampKind::Sending));

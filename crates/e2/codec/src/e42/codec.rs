@@ -281,7 +281,7 @@ impl ConnectedNode {
 
 impl Per for ConnectedNode {
     fn encode(&self, w: &mut Writer) -> Result<(), EncodeError> {
-        // No extension marker, hence no preamble bit.
+        // The type has no extension marker, so no preamble bit precedes the container.
         encode_container(
             w,
             &Self::specs(w.version()),

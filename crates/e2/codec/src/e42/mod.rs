@@ -1,8 +1,8 @@
-//! E42, the protocol between an xApp and the RIC (`docs/reference/e42.md`): E2AP's envelope with additional
-//! procedures, in the numbering of each E2AP version. Answers have standard E2AP codes.
+//! E42, the protocol between an xApp and the RIC (`docs/reference/e42.md`): E2AP's envelope with additional procedures,
+//! in the numbering of each E2AP version. Responses have standard E2AP codes.
 //!
-//! The listener determines that a connection uses E42. The bytes cannot, because the codes collide with standard
-//! ones.
+//! A connection uses E42 if it was accepted by an E42 listener. The bytes do not identify E42, because its codes
+//! collide with standard codes.
 mod codec;
 
 use crate::e2ap::{
@@ -15,9 +15,9 @@ pub use codec::{decode, encode, encode_as_received, numbering_of};
 /// Identifier of an xApp at its RIC.
 pub type XappId = u16;
 
-/// Procedure code of our extension: nodes connected or disconnected.
+/// Procedure code of ranlab's extension, which reports that nodes have connected or disconnected.
 pub const NODE_EVENT: u8 = 200;
-/// Element of our extension, in a setup request: the xApp requests [`NODE_EVENT`]s.
+/// Element of ranlab's extension in a setup request, by which an xApp requests [`NODE_EVENT`]s.
 pub const WANTS_NODE_EVENTS: u16 = 65_000;
 
 /// E42 message.
@@ -38,11 +38,11 @@ pub enum Message {
     ControlRequest(ControlRequest),
     /// Nodes connected or disconnected (our extension; sent only on request).
     NodeEvent(NodeEvent),
-    /// Standard message: answers, indications, error indications.
+    /// Standard message: response, indication or error indication.
     E2(e2ap::Message),
 }
 
-/// See [`Message::SetupRequest`].
+/// Contents of a [`Message::SetupRequest`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SetupRequest {
     /// Service models of the xApp: 1 to 256.
@@ -51,7 +51,7 @@ pub struct SetupRequest {
     pub wants_node_events: bool,
 }
 
-/// See [`Message::SetupResponse`].
+/// Contents of a [`Message::SetupResponse`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SetupResponse {
     /// Identifier that every message of the xApp must contain.
@@ -71,7 +71,7 @@ pub struct ConnectedNode {
     pub functions: Vec<RanFunctionItem>,
 }
 
-/// See [`Message::SubscriptionRequest`].
+/// Contents of a [`Message::SubscriptionRequest`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SubscriptionRequest {
     /// Sending xApp.
@@ -86,7 +86,7 @@ pub struct SubscriptionRequest {
     pub details: RicSubscriptionDetails,
 }
 
-/// See [`Message::SubscriptionDeleteRequest`].
+/// Contents of a [`Message::SubscriptionDeleteRequest`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SubscriptionDeleteRequest {
     /// Sending xApp.
@@ -97,7 +97,7 @@ pub struct SubscriptionDeleteRequest {
     pub function_id: RanFunctionId,
 }
 
-/// See [`Message::ControlRequest`].
+/// Contents of a [`Message::ControlRequest`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ControlRequest {
     /// Sending xApp.
@@ -118,7 +118,7 @@ pub struct ControlRequest {
     pub ack_request: Option<RicControlAckRequest>,
 }
 
-/// See [`Message::NodeEvent`].
+/// Contents of a [`Message::NodeEvent`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NodeEvent {
     /// Receiving xApp.

@@ -4,8 +4,9 @@
 //! Frequent messages have their own tables. All other messages, and messages with elements that these tables lack,
 //! are carried as PER bytes in a table `Standard`. Everything that PER can express can therefore be carried.
 //!
-//! [`from_per`] and [`to_per`] convert whole PDUs: a machine uses one encoding internally, and each connection has
-//! its own. [`to_per`] encodes under the constraints of the standard, so its output is always valid PER.
+//! [`from_per`] and [`to_per`] convert whole PDUs. They are needed because a RIC, agent or xApp uses one encoding
+//! internally, and each of its connections may use the other. [`to_per`] encodes under the constraints of the standard,
+//! so its output is always valid PER.
 
 #[path = "../../generated/flat.rs"]
 pub(crate) mod generated;
@@ -37,7 +38,7 @@ impl Coding {
 
     /// Detects the encoding of a PDU.
     pub fn detect(pdu: &[u8]) -> Self {
-        // In PER, these bytes are part of the length or the number of elements; no PDU has the identifier there.
+        // In PER, these bytes are part of the length or the number of elements, and never equal the identifier.
         if pdu.get(4..8) == Some(&IDENTIFIER) { Self::Flat } else { Self::Per }
     }
 
@@ -64,7 +65,7 @@ impl Coding {
     pub fn receive(self, pdu: Bytes, version: Version) -> Result<Bytes, FlatError> {
         let found = Self::detect(&pdu);
         match self {
-            // Bytes that are not PER either fail in the decoder.
+            // If the bytes are not PER either, the decoder refuses them.
             Self::Per if found == Self::Per => Ok(pdu),
             Self::Flat if found == Self::Flat => to_per(&pdu, version),
             configured => Err(FlatError::Encoding { configured, found }),

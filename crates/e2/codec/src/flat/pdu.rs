@@ -287,7 +287,7 @@ fn shared(pdu: &Bytes, octets: Option<&[u8]>) -> Option<Bytes> {
     octets.map(|octets| pdu.slice_ref(octets))
 }
 
-/// Checks the number of entries before anything is read: the entries of a list can all refer to one long string.
+/// Checks the number of entries of a list before they are read, because all of them can refer to the same long string.
 fn few(have: usize) -> Result<(), FlatError> {
     let limit = ACTIONS_MAX;
     if have > limit { Err(FlatError::TooMany { have, limit }) } else { Ok(()) }

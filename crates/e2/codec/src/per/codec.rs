@@ -406,8 +406,8 @@ impl<T, C: Codec<T>, const LOW: u64, const HIGH: u64> Codec<Vec<T>> for List<LOW
     }
 }
 
-/// Component of a SEQUENCE root. A plain codec is mandatory, [`Opt`] is OPTIONAL, [`SinceV2`] is OPTIONAL and exists
-/// only in later versions.
+/// Component of a SEQUENCE root. A plain codec stands for a mandatory component, [`Opt`] for an OPTIONAL one, and
+/// [`SinceV2`] for an OPTIONAL one that v1.01 lacks.
 pub trait Component<T> {
     /// Whether the preamble has a presence bit for the component.
     fn has_bit<S: VersionTag>(tag: &S) -> bool;

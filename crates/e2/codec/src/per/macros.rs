@@ -1,5 +1,5 @@
-//! Declarations that generate encoder, decoder, random values and notation: one or several types, one line per
-//! component, with the description at the end of the line or as `///` above it.
+//! Macros that generate encoder, decoder, random values and notation from a declaration. A declaration has one or
+//! several types and one line per component. A description is at the end of the line, or above it as `///`.
 
 /// Defines an extensible SEQUENCE: components in wire order, each `name: Type [Codec] "asn1Name", "Description."`;
 /// after a `;` the extension additions, all OPTIONAL.

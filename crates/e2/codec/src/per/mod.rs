@@ -6,8 +6,8 @@
 //!
 //! ```text
 //! value --Codec::encode--> Writer   (bytes)
-//! value <--Codec::decode-- Source   (Reader: bytes with limits; Random: any valid value; FormSource: values by names)
-//! value --Codec::show----> Notation (X.680 value notation, or values by names)
+//! value <--Codec::decode-- Source   (Reader: bytes with limits; Random: any valid value; FormSource: named values)
+//! value --Codec::show----> Notation (X.680 value notation, or named values)
 //! ```
 mod codec;
 mod error;

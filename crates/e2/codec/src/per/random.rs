@@ -120,7 +120,7 @@ impl Source for Random {
     }
 
     fn ie_header(&mut self) -> Result<(u16, u8)> {
-        // Containers call `choose_ies` instead.
+        // Containers call `choose_ies` of this source instead.
         Err(self.fault(DecodeFault::InvalidLength))
     }
 

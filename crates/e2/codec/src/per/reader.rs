@@ -28,7 +28,7 @@ impl Default for Limits {
 /// Source of values: a peer's bytes ([`Reader`]), or random values within the constraints
 /// ([`Random`](super::Random)).
 ///
-/// The methods correspond to the fields of X.691, not to bits, so a generator can obey every constraint.
+/// The methods correspond to the fields of X.691, not to bits, so that a generator can fulfil every constraint.
 pub trait Source: Sized {
     /// Returns the protocol version being decoded.
     fn version(&self) -> Version;
@@ -59,7 +59,7 @@ pub trait Source: Sized {
     fn list_len(&mut self, low: u64, high: u64) -> Result<(usize, bool)>;
     /// Reads an open type: `contents` reads from its bytes only.
     fn open<T>(&mut self, contents: impl FnOnce(&mut Self) -> Result<T>) -> Result<T>;
-    /// Whether an extension addition of a SEQUENCE is part of the root ([`Reader::with_merged_additions`]).
+    /// Returns whether an extension addition of a SEQUENCE is part of the root ([`Reader::with_merged_additions`]).
     fn merges(&self, _sequence: &'static str, _component: &'static str) -> bool {
         false
     }
@@ -71,7 +71,7 @@ pub trait Source: Sized {
     ) -> Result<T> {
         read(self)
     }
-    /// Whether a KPM condition is only the CHOICE, without a SEQUENCE around it, as in KPM 2.00 ([`Reader::with_bare_conditions`]).
+    /// Returns whether a KPM condition is only the CHOICE, without a SEQUENCE around it ([`Reader::with_bare_conditions`]).
     fn has_bare_conditions(&self) -> bool {
         false
     }
@@ -81,7 +81,7 @@ pub trait Source: Sized {
     }
     /// Reads a value of a recursive type. Counts towards the limits like an open type.
     fn nested<T>(&mut self, contents: impl FnOnce(&mut Self) -> Result<T>) -> Result<T>;
-    /// Whether a recursive type should end here: limits the depth of random values.
+    /// Returns whether a recursive type should end here, which limits the depth of random values.
     fn is_deep(&self) -> bool {
         false
     }
@@ -93,17 +93,17 @@ pub trait Source: Sized {
     fn begin(&mut self) -> Result<bool> {
         self.extended()
     }
-    /// Like [`begin`](Self::begin), for a SEQUENCE without an extension marker.
+    /// Starts a SEQUENCE like [`begin`](Self::begin), but one without an extension marker.
     fn begin_closed(&mut self) -> Result {
         Ok(())
     }
-    /// Whether the OPTIONAL component with this name is present.
+    /// Returns whether the OPTIONAL component with this name is present.
     fn presence(&mut self, _name: &'static str) -> Result<bool> {
         self.flag()
     }
     /// Announces the component with this name.
     fn component(&mut self, _name: &'static str) {}
-    /// Like [`additions`](Self::additions), by their names.
+    /// Reads additions like [`additions`](Self::additions), identified by their names.
     fn named_additions(
         &mut self,
         names: &[&'static str],
@@ -117,15 +117,15 @@ pub trait Source: Sized {
     }
     /// Announces the next element of a list.
     fn element(&mut self) {}
-    /// Like [`index`](Self::index) for an extensible CHOICE, by the alternatives' names.
+    /// Reads an index like [`index`](Self::index), for an extensible CHOICE whose alternatives have these names.
     fn choose(&mut self, root: &[&'static str], additions: &[&'static str]) -> Result<(bool, u64)> {
         self.index(root.len() as u64, additions.len() as u64, true)
     }
-    /// Like [`index`](Self::index) for an extensible ENUMERATED, by the values' names.
+    /// Reads an index like [`index`](Self::index), for an extensible ENUMERATED whose values have these names.
     fn enumerated(&mut self, root: &[&'static str], additions: &[&'static str]) -> Result<(bool, u64)> {
         self.index(root.len() as u64, additions.len() as u64, true)
     }
-    /// Like [`enumerated`](Self::enumerated), without an extension marker: returns the value's position.
+    /// Reads an ENUMERATED without an extension marker, and returns the position of the value.
     fn enumerated_closed(&mut self, root: &[&'static str]) -> Result<u64> {
         self.index(root.len() as u64, 0, false).map(|(_, at)| at)
     }
@@ -164,15 +164,15 @@ pub trait Source: Sized {
     }
 }
 
-/// Additions of SEQUENCEs, with the type's name, that are in the root in the modified text of FlexRIC 2.0 (E2SM-KPM 2.03). Other additions
-/// stay additions in that text, for example the bins of `MeasurementInfo-Action-Item`.
+/// SEQUENCE types and their additions that are in the root in the modified text of FlexRIC 2.0 (E2SM-KPM 2.03). Other additions stay
+/// additions in that text, for example the bins of `MeasurementInfo-Action-Item`.
 pub const MERGED_COMPONENTS: [(&str, &str); 3] = [
     ("MeasurementCondUEidItem", "matchingUEidPerGP"),
     ("MeasurementCondItem", "binRangeDef"),
     ("E2SM-KPM-ActionDefinition-Format1", "distMeasBinRangeInfo"),
 ];
 
-/// CHOICEs of simple types whose additions are still additions in the modified text of FlexRIC 2.0.
+/// CHOICE types, with alternatives of simple types, whose additions stay additions in the modified text of FlexRIC 2.0.
 pub const EXTENDED_CHOICES: [&str; 1] = ["ENB-ID"];
 
 /// Cursor over the bytes of one message.
@@ -299,7 +299,7 @@ impl Reader {
         }
         let at = self.pos >> 3;
         let offset = (self.pos & 7) as u32;
-        // Most reads are of a few bits within eight bytes.
+        // Most reads need only a few bits, which are within eight bytes.
         if (1..=56).contains(&n)
             && let Some(Ok(word)) = self.buf.get(at..at + 8).map(TryInto::try_into)
         {
@@ -392,7 +392,7 @@ impl Source for Reader {
         if extensible && self.flag()? {
             let i = self.small()?;
             let additions = if self.merged { 0 } else { additions };
-            // The caller knows the names; only an undefined index is refused here.
+            // The caller maps the index to a name. Only an index without a definition is refused here.
             return if i < additions {
                 Ok((true, i))
             } else {

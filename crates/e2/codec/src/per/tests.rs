@@ -73,7 +73,7 @@ fn out_of_range_integers_are_refused() {
     assert!(behind_a_bit::<u8, Int<1, 4>>(&0).is_err());
     let outside = |octets: &[u8]| read_behind_a_bit::<u64, Int<0, 4>>(octets.to_vec()).unwrap_err().fault;
     assert_eq!(outside(&[0b1101_0000]), DecodeFault::OutOfRange { value: 5, low: 0, high: 4 });
-    // More bytes than the range needs: two bits of length can express four, the range needs three.
+    // The length has two bits, so it can be four bytes, but the range needs at most three.
     let fault = read_behind_a_bit::<u64, Int<0, 65_536>>(vec![0b1110_0000, 0, 0, 0, 1]).unwrap_err().fault;
     assert_eq!(fault, DecodeFault::InvalidLength);
 }
@@ -189,7 +189,7 @@ fn known_additions_round_trip_and_unknown_ones_are_skipped() {
     }
     let older = behind_a_bit::<Older, SelfCoded>(&Older { a: 9 }).unwrap();
     assert_eq!(read_behind_a_bit::<Newer, SelfCoded>(older), Ok(Newer { a: 9, b: None, c: None }));
-    // Extension bit, one aligned byte; bitmap of 2 (6 bits: 1) with both; then two open types.
+    // An extension bit and an aligned byte; a bitmap (7 bits for its size, then two set bits); two open types.
     let octets = behind_a_bit::<Newer, SelfCoded>(&Newer { a: 7, b: Some(513), c: Some(true) }).unwrap();
     assert_eq!(octets, [0xc0, 7, 0b0000_0011, 0b1000_0000, 2, 2, 1, 1, 0x80]);
 }
@@ -227,7 +227,7 @@ fn unknown_alternatives_are_refused_by_number() {
     let octets = behind_a_bit::<NewerEnum, SelfCoded>(&NewerEnum::C).unwrap();
     let fault = read_behind_a_bit::<OlderEnum, SelfCoded>(octets).unwrap_err().fault;
     assert_eq!(fault, DecodeFault::UnknownAlternative(2));
-    // An index of 64 bits must not overflow anything.
+    // An index of 64 bits must not cause an overflow.
     let absurd = vec![0b1110_0000, 8, 255, 255, 255, 255, 255, 255, 255, 255];
     let fault = read_behind_a_bit::<OlderEnum, SelfCoded>(absurd).unwrap_err().fault;
     assert_eq!(fault, DecodeFault::UnknownAlternative(u64::MAX));
@@ -238,7 +238,7 @@ fn bit_strings_align_from_17_bits_on() {
     let bits = |n| ShortBits::new(u64::MAX, n);
     assert_eq!(behind_a_bit::<_, Bits<16, 16>>(&bits(16)).unwrap(), [0xff, 0xff, 0x80]);
     assert_eq!(behind_a_bit::<_, Bits<17, 17>>(&bits(17)).unwrap(), [0x80, 0xff, 0xff, 0x80]);
-    // 22..32: four bits of length, then aligned.
+    // For the sizes 22 to 32, the length has four bits, and the contents are aligned.
     assert_eq!(behind_a_bit::<_, Bits<22, 32>>(&bits(23)).unwrap(), [0b1000_1000, 0xff, 0xff, 0xfe]);
     for n in 22..=32 {
         round_trips::<_, Bits<22, 32>>(&bits(n));

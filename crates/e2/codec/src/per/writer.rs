@@ -36,17 +36,17 @@ impl Writer {
         Self { bare: true, ..self }
     }
 
-    /// Whether a KPM condition is only the CHOICE, without a SEQUENCE around it.
+    /// Returns whether a KPM condition is only the CHOICE, without a SEQUENCE around it.
     pub fn has_bare_conditions(&self) -> bool {
         self.bare
     }
 
-    /// Whether an extension addition of a SEQUENCE is part of the root.
+    /// Returns whether an extension addition of a SEQUENCE is part of the root.
     pub fn merges(&self, sequence: &str, component: &str) -> bool {
         self.merged && super::reader::MERGED_COMPONENTS.contains(&(sequence, component))
     }
 
-    /// Whether extension additions of a CHOICE of this type are part of the root.
+    /// Returns whether extension additions of a CHOICE of this type are part of the root.
     pub fn merges_alternatives(&self, choice: &str) -> bool {
         self.merged && !super::reader::EXTENDED_CHOICES.contains(&choice)
     }

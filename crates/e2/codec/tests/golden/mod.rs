@@ -1,4 +1,4 @@
-//! Bytes of another codec with their values: `tests/vectors/e2sm`.
+//! Access to the test vectors in `tests/vectors/e2sm`: bytes from another codec, and their values as text.
 
 #![allow(clippy::unwrap_used)] // clippy does not recognise test helpers
 use std::fmt::Debug;
@@ -8,7 +8,7 @@ use bytes::Bytes;
 use ranlab_e2_codec::e2sm::{Encoding, Octets};
 use ranlab_e2_codec::per::Notation;
 
-/// Returns a file of the vectors.
+/// Returns the contents of a vector file.
 pub(crate) fn vector(name: &str) -> Bytes {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/vectors/e2sm").join(name);
     std::fs::read(&file).unwrap_or_else(|e| panic!("{}: {e}", file.display())).into()

@@ -61,7 +61,7 @@ impl FleetConfig {
         NodeTemplate {
             epoch_us,
             start_us: now.as_nanos() / 1_000,
-            // Each start has separate counters.
+            // Nodes of different starts share neither counters nor neighbours.
             reports: Arc::default(),
             neighbours: Neighbours::default(),
             ..self.stations.clone()
@@ -164,7 +164,7 @@ impl Fleet {
         Self { config, template, nodes: Vec::new(), stations: Vec::new(), fluid: Vec::new(), lateness }
     }
 
-    /// Sets a callback for each ping that a control request delivered to a node and that was executed. Applies to nodes
+    /// Sets a callback for each HW ping that a node has received in a control request and executed. Applies to nodes
     /// started afterwards.
     pub fn hear_pings(&mut self, pinged: PingCallback) {
         self.template.pinged = Some(pinged);
@@ -208,8 +208,9 @@ impl Fleet {
         Ok(())
     }
 
-    /// Returns the source of a node's statistics. The first node of a base station creates the radios, which run from
-    /// then on, and whose agents are notified about mobility.
+    /// Returns the source of a node's statistics, and the agents of its base station if that has a slot-level radio.
+    /// The call for the first node of a base station creates and starts the radios. The agents are notified about UE
+    /// movements.
     fn cell_of(&mut self, number: u32) -> Result<(CellSource, Option<Agents>), FleetError> {
         let station = self.template.layout().station(number);
         if let Some(shared) = self.stations.last().filter(|last| last.number == station) {
@@ -398,7 +399,7 @@ impl Drop for AbortOnDrop {
 }
 
 /// Returns the order in which a node tries the addresses of one controller. Each node begins at a different address.
-/// Nodes with the same first address continue at different ones, so the nodes of a failed address spread over all
+/// Nodes with the same first address continue at different addresses, so the nodes of a failed address spread over all
 /// others.
 fn around(node: usize, addresses: usize) -> impl Iterator<Item = usize> {
     let others = addresses.saturating_sub(1);

@@ -252,7 +252,8 @@ impl Installed {
         }
     }
 
-    /// Returns the environment variables of the xApp: those that the manifest allows and sets, and the RIC's addresses.
+    /// Returns the environment variables of the xApp: variables that the manifest allows or sets, and the RIC's
+    /// addresses.
     fn environment(&self, http: Option<&str>) -> Vec<(String, String)> {
         let settings = &self.manifest.said;
         let mut all = vec![

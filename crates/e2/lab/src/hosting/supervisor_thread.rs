@@ -83,7 +83,7 @@ struct SupervisorJob {
 impl SupervisorJob {
     fn step(&mut self) {
         while let Some((name, verb)) = self.desk.next_order() {
-            // The order cannot fail, because the mailbox uses the names of the same xApps.
+            // The order cannot fail, because the mailbox accepts only names of these xApps.
             let _ = self.supervisor.order(ranlab_sdk::now(), &name, verb);
         }
         self.handle_exits();

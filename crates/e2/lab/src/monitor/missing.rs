@@ -14,7 +14,7 @@ const PERIODS: u32 = 3;
 /// Minimum time without a report of a UE before the UE counts as missing.
 const PATIENCE_MIN: Duration = Duration::from_secs(1);
 
-/// UEs of subscriptions that have not been reported yet.
+/// UEs that subscriptions name and that no report has contained yet.
 #[derive(Debug)]
 pub(super) struct MissingUes {
     patience: Duration,
@@ -52,7 +52,8 @@ impl MissingUes {
         self.subscriptions.insert(of.0, Named { node: of.1, ues, since: now });
     }
 
-    /// Removes the UEs of a report from the missing UEs. A report about a single UE does not contain its name.
+    /// Removes the UEs of a report from the missing UEs. A report about a single UE does not contain the UE's name, so
+    /// it removes all UEs of its subscription.
     pub(super) fn on_report(&mut self, handle: SubscriptionHandle, message: &Bytes) {
         let Some(named) = self.subscriptions.get_mut(&handle) else { return };
         match decode_either::<IndicationMessage>(message).map(|(it, _)| it.format) {

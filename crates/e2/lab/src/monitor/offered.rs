@@ -8,8 +8,8 @@ use super::RunningMonitor;
 /// Maximum number of base stations that a sentence lists.
 const NAMES_MAX: usize = 8;
 
-/// Returns the models to watch instead of the default ones: KPM if it is offered, otherwise all models with
-/// unsolicited reports. HW reports only the pings that an xApp sends.
+/// Returns the models to watch instead of the default ones: KPM if it is offered, otherwise all models except HW. HW
+/// reports only pings that an xApp has sent.
 fn instead(offered: &[&'static dyn Model]) -> Vec<String> {
     let named = |model: &&dyn Model| model.name().to_owned();
     match offered.iter().find(|model| model.oid() == kpm::OID) {
@@ -51,8 +51,8 @@ impl RunningMonitor {
         (!offered.iter().any(watched) && !models.is_empty()).then_some(models)
     }
 
-    /// Returns a sentence about configured names or models that no base station has, with the available ones. Returns
-    /// `None` if no base station is known yet, or nothing is missing.
+    /// Returns a sentence about configured names or models that no base station has. It also lists the available ones.
+    /// Returns `None` if no base station is known yet, or nothing is missing.
     pub fn unoffered(&self) -> Option<String> {
         let models = self.part_models.iter();
         self.xapp.read(|xapp| {

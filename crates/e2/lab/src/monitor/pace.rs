@@ -1,4 +1,4 @@
-//! Rate limit of a slow reader.
+//! Rate limit with which a monitor emulates a slow reader (`--at-most`).
 use super::MonitorComponent;
 use std::time::{Duration, Instant};
 

@@ -104,7 +104,8 @@ impl Experiment for Controller {
         })
     }
 
-    /// A report that is delayed by more than a period falls into the next one, so the period is the limit.
+    /// Returns the report period, but at least [`harness::SEND_DELAY`]. A report with a longer delay falls into the
+    /// next period.
     fn send_delay_at_most(&self, run: &Run<'_>) -> Option<Duration> {
         run.span("load.period").map(|period| period.max(harness::SEND_DELAY))
     }
@@ -156,8 +157,8 @@ fn metrics() -> Vec<Metric> {
 }
 
 /// Returns the share of the sent indications that are still in transit at the end. The indications of one period are
-/// excluded, for two reasons: the windows of base stations and xApp begin and end at slightly different times, and
-/// the indications of a period are sent together.
+/// excluded, because they are sent together, and the windows of base stations and xApp begin and end at slightly
+/// different times.
 fn backlog_share(run: &Run<'_>, sent_per_s: f64, accounted: f64, seconds: f64) -> f64 {
     let period_s = run.span("load.period").map_or(0.0, |period| period.as_secs_f64());
     let expected = sent_per_s * seconds;

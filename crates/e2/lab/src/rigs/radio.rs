@@ -1,8 +1,9 @@
 //! Rig `radio`: a base station with a radio (the user-plane model) under the slicing or traffic controller and its
 //! sample xApp. Alternatively it runs under a RIC without controller, with an xApp that subscribes over E42.
 //!
-//! UE metrics are counted in the radio's own time. A machine that is too slow makes a repeat longer and controllers
-//! late, but does not distort shares. The same components also run in virtual time ([`crate::rigs::virtual_time`]).
+//! UE metrics are counted in the radio's own time. On a machine that is too slow, a repeat takes longer and controllers
+//! react late, but the UEs' shares are not distorted. The same components also run in virtual time
+//! ([`crate::rigs::virtual_time`]).
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -38,9 +39,9 @@ pub const SET_UP: Duration = Duration::from_secs(20);
 const COUNTED: u32 = 4;
 /// Maximum number of phases in a window.
 const PHASES_MAX: i64 = 4;
-/// Time excluded at both ends of a phase: at the start until the change takes effect, and at the end because the next
-/// change may come early.
+/// Time excluded at the start of a phase, until the change has taken effect.
 const SETTLE: Duration = Duration::from_secs(2);
+/// Time excluded at the end of a phase, because the next change may come early.
 const UNSETTLE: Duration = Duration::from_secs(3);
 
 /// Key of the message latency, used only in virtual time.

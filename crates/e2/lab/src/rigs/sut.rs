@@ -1,4 +1,4 @@
-//! Controllers under test: ranlab's RIC, the reference that decodes twice, or a running third-party controller.
+//! Controllers under test: ranlab's RIC, ranlab's RIC between two relays, or a running third-party controller.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -103,7 +103,7 @@ fn ric(run: &Run<'_>, stage: &mut Deployment<'_>) -> Result<Sut, RigError> {
     })
 }
 
-/// Starts the RIC between a relay towards base stations and one towards xApps.
+/// Starts the RIC, a relay between base stations and the RIC, and a relay between xApps and the RIC.
 fn between_relays(
     run: &Run<'_>,
     stage: &mut Deployment<'_>,
@@ -144,7 +144,7 @@ fn doors(run: &Run<'_>) -> Result<Sut, RigError> {
     Ok(Sut { e2, e42, dialect })
 }
 
-/// Returns the reason why a point cannot run, if its controller does not support the configured addresses.
+/// Returns `Some(Err(reason))` if the point's external controller does not support the configured addresses.
 pub fn preview(settings: &BTreeMap<String, Value>) -> Option<Result<String, String>> {
     let point = Point { index: 0, axes: Vec::new(), settings: settings.clone() };
     let run = Run::new(&point, 0, 0, Duration::ZERO);

@@ -1,8 +1,8 @@
-//! Rig `tenants`: operators that share a base station through the virtualization controller, or that have separate
-//! base stations with their share of the carrier.
+//! Rig `tenants`: operators that share a base station through the virtualization controller, or that have separate base
+//! stations, each with the operator's share of the carrier.
 //!
 //! Each operator has a slicing controller, and one operator has an xApp. The rig runs live and in virtual time
-//! ([`crate::rigs::virtual_time`]). Base stations and UEs are those of rig `radio`.
+//! ([`crate::rigs::virtual_time`]). Base stations and UEs are configured as in rig `radio`.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -103,7 +103,7 @@ fn about(text: &str, mark: char, of: &Range<u32>) -> Option<String> {
     (first <= last).then(|| format!("{}-{}{mark}{rest}", first - of.start + 1, last - of.start + 1))
 }
 
-/// Returns a carrier with a share of the PRBs of another.
+/// Returns the carrier with its number of PRBs multiplied by `share`.
 fn part_of(carrier: &str, share: f64) -> String {
     let cut = |(kind, prbs): (&str, &str)| Some((kind.to_owned(), prbs.parse::<f64>().ok()? * share));
     let cut = carrier.split_once(':').and_then(cut);
@@ -181,7 +181,8 @@ pub fn operators(settings: &BTreeMap<String, Value>) -> Vec<String> {
     all.iter().filter_map(Value::text).map(name).collect()
 }
 
-/// Returns the components in virtual time, except the omitted one.
+/// Returns the network for virtual time. An omitted xApp is left out; a RIC without a controller replaces an omitted
+/// controller.
 pub fn cast(run: &Run<'_>, without: Omitted, latency: Duration) -> Result<NetworkSpec, RigError> {
     let parts = Parts::from_run(run)?;
     let own = |tenant: &TenantPlan| format!("ric of {}", tenant.name);

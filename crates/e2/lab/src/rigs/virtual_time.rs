@@ -26,7 +26,7 @@ use ranlab_lab::experiment::keys;
 
 /// Rigs that support virtual time.
 const RIGS: [&str; 2] = ["radio", "tenants"];
-/// Interval of virtual time: windows begin at a multiple of it.
+/// Step of virtual time. Windows begin at a multiple of the step.
 const STEP: Duration = Duration::from_millis(100);
 /// Virtual time between two recorded states. Stop requests are checked at the same interval.
 pub const PERIOD: Duration = Duration::from_millis(500);

@@ -1,7 +1,7 @@
 //! The latest statistics of each base station, for any service model: as a table ([`Screen`]), row by row ([`Line`]),
 //! or in a file ([`Recorder`]).
 //!
-//! The bytes of each report overwrite those of the previous report, and are decoded only when they are displayed. An
+//! Each report overwrites the bytes of the previous report. The bytes are decoded only when they are displayed. An
 //! indication therefore costs one copy. Only a recorder or a stream of rows decodes every report.
 
 mod node;
@@ -46,7 +46,7 @@ type ModelIndex = usize;
 /// Maximum number of subscriptions per base station whose latest reports are stored.
 const SOURCES_MAX: usize = 64;
 
-/// Information of an xApp about base stations and about its subscriptions.
+/// Information that an xApp has about base stations and its subscriptions.
 pub(crate) trait Knowledge {
     /// Returns the RAN functions of a base station.
     fn functions(&self, node: &GlobalE2NodeId) -> Option<Vec<RanFunctionItem>>;
@@ -182,7 +182,7 @@ impl Values {
         Self { stale_after_us: i64::try_from(after.as_micros()).unwrap_or(i64::MAX), ..self }
     }
 
-    /// Stores the losses of each subscription whose reports are stored.
+    /// Stores the number of lost reports of each base station, for subscriptions whose reports are stored.
     pub(crate) fn take_losses(&mut self, lost: impl Fn(SubscriptionHandle) -> Option<u64>) {
         let of_node = |(node, reports): (&GlobalE2NodeId, &BTreeMap<(ModelIndex, ActionKey), Latest>)| {
             let handles: BTreeSet<_> = reports.keys().map(|(_, (handle, _))| *handle).collect();
@@ -213,8 +213,8 @@ impl Values {
         self.take_of(xapp, event, unix_us())
     }
 
-    /// Handles an event like [`take`](Self::take), for an xApp in any driver. `received_us` is the time of arrival,
-    /// in microseconds since the Unix epoch.
+    /// Handles an event like [`take`](Self::take), for an xApp on sockets or in virtual time. `received_us` is the time
+    /// of arrival, in microseconds since the Unix epoch.
     pub(crate) fn take_of<'a>(
         &'a mut self,
         xapp: &dyn Knowledge,
@@ -313,7 +313,7 @@ impl Values {
         })
     }
 
-    /// Returns the reasons why latest reports have no rows, or only some.
+    /// Returns the reasons why latest reports have no rows, or only a part of their rows.
     pub fn unreadable(&self) -> Vec<String> {
         let mut reasons = Vec::new();
         for (node, reports) in &self.latest {

@@ -63,8 +63,8 @@ pub(super) struct Function {
 pub struct Times {
     /// Number of missing reports, derived from the time stamps of the others.
     pub missing: u64,
-    /// Number of reports with the same values as the previous report. The requested period may be shorter than the
-    /// base station's internal period.
+    /// Number of reports with the same values as the previous report. A possible reason is a requested period that is
+    /// shorter than the base station's internal period.
     pub unchanged: u64,
     /// Longest interval between the time stamps of two successive reports, in microseconds.
     pub longest_pause_us: i64,

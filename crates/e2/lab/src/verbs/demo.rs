@@ -110,7 +110,7 @@ fn run(arguments: &Arguments, format: Format) -> Result<(), Failure> {
     let summary = show(arguments, format).map_err(failure)?;
     print(&summary, format)?;
     match summary.lost {
-        // Indications that are lost because a connection broke are not counted.
+        // After a reconnect, losses are expected and are not an error.
         Some(lost) if lost > summary.dropped && summary.reconnects == 0 => Err(Failure::Check(format!(
             "{lost} indications are lost, but only {} were dropped intentionally",
             summary.dropped

@@ -143,7 +143,7 @@ async fn start(
             );
         }
         tokio::time::sleep(TRY_AGAIN).await;
-        // The base stations are created again, because the counters of the failed attempt must not count.
+        // The base stations are created again, which discards the counters of the failed attempt.
         *fleet = stations(arguments)?;
     }
 }
@@ -172,7 +172,8 @@ fn verdict(report: &FleetReport, requested: u32) -> Result<(), Failure> {
     )))
 }
 
-/// Number of consecutive unanswered setups that is reported. A single one may be lost while a controller starts.
+/// Minimum number of consecutive unanswered setups that is reported. A single setup may be lost while a controller
+/// starts.
 const UNANSWERED_REPORTED: u32 = 2;
 
 /// Reports on stderr why setups fail, once per cause. `reported` contains the causes that were already reported.

@@ -1,4 +1,4 @@
-//! Live page of emulated base stations of E2: number served, messages sent, and send delay.
+//! Live page of emulated base stations of E2: number of base stations that are set up, messages sent, and send delay.
 use ranlab_command::exit::Failure;
 use ranlab_command::fleet_page::{FleetPage, LATE, Tile, rate, tile};
 use ranlab_command::web::{MACHINE, OverTime, WebArguments};

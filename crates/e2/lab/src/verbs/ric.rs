@@ -16,7 +16,8 @@ use ranlab_command::live;
 use ranlab_command::output::{Format, Output};
 use ranlab_command::verb::{Context, Run};
 
-/// Time without an event after which the code pages for setups and subscriptions are unmapped, like those of the start.
+/// Time without an event after which the code pages of setups and subscriptions are unmapped. They are loaded again
+/// when needed.
 const CALM: Duration = Duration::from_secs(2);
 
 /// Arguments of `ric`.

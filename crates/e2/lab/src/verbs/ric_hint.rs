@@ -21,7 +21,7 @@ pub(crate) enum Peer {
     OranSc,
 }
 
-/// Configuration of OpenAirInterface. In all snippets, `{ip}` and `{port}` are those of the RIC, and lines with `#`
+/// Configuration of OpenAirInterface. In all snippets, `{ip}` and `{port}` stand for the RIC's address. Lines with `#`
 /// or `//` are explanations.
 const OAI: &str = "\
 // In the configuration file (-O FILE), at the top level of both CU and DU; or as flags:

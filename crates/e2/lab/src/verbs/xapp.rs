@@ -24,7 +24,7 @@ pub struct Arguments {
 enum XappCommand {
     /// Measure round trips to base stations (service model HW)
     Ping(ping::Arguments),
-    /// Show statistics of all base stations: rates, losses, age
+    /// Show statistics of all base stations, and the rate, losses and age of their reports
     Monitor(monitor::Arguments),
     /// List base stations with their report styles, measurements, control actions and structures
     Nodes(nodes::Arguments),

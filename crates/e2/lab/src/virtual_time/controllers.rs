@@ -70,7 +70,7 @@ fn brain(
 pub(super) struct Controller {
     pub(super) name: String,
     pub(super) ric: PartyId,
-    /// The iApp that serves REST, renewed at each restart.
+    /// Id of the iApp that serves REST. It changes at each restart.
     pub(super) iapp: Rc<Cell<Option<IAppId>>>,
     pub(super) post: ControllerOutbox,
     shared: Option<Shared>,

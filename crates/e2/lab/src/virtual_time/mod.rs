@@ -1,12 +1,12 @@
 //! A whole network in virtual time and in one thread: RIC, controller, base stations with radios, xApps over REST and
 //! E42, and a local bus. It uses the same configurations that start the components on sockets. There is no clock, and
-//! randomness depends on the seed only: the same cast and seed give the same [`Network::digest`] in any process.
+//! randomness depends on the seed only: the same network and seed give the same [`Network::digest`] in any process.
 //!
 //! ```text
-//! sim::World --E2, its own links--> RIC with the controller's iApp
-//!    | calls at its times                | bus, replies
-//!    v                                   v
-//! base stations (pass, tell)          programs (RestXapp): requests, answers and messages take a link's latency
+//! sim::World --E2 over simulated links--> RIC with the controller's iApp
+//!    | calls at scheduled times              | bus messages, responses with the latency of a link
+//!    v                                       v
+//! base stations with radios               xApps over REST (`programs`): requests with the latency of a link
 //! ```
 
 mod clients;

@@ -58,7 +58,7 @@ pub(super) enum ProgramEvent {
 
 struct Program {
     name: String,
-    /// Number of the xApp's RIC.
+    /// Index of the xApp's RIC.
     at: usize,
     machine: Box<dyn RestXapp>,
     begun: Option<Time>,
@@ -74,10 +74,11 @@ pub(super) struct Programs {
     all: Vec<Program>,
     latency: Duration,
     rics: Vec<PartyId>,
-    /// Times of the last arrival at a RIC and at an xApp, because messages do not overtake each other.
+    /// Times of the last arrival at a RIC and at an xApp. Later messages arrive no earlier, so messages do not overtake
+    /// each other.
     last: [Time; 2],
     turns: BTreeMap<u64, ProgramEvent>,
-    /// Last assigned token. Calls of the simulation and requests share the numbers.
+    /// Last assigned token. Scheduled calls and requests use the same sequence of tokens.
     last_token: u64,
     /// Requests that a RIC has accepted but not answered, with the number of the RIC.
     requests: BTreeMap<u64, usize>,
@@ -107,7 +108,7 @@ fn away(why: ErrorKind) -> RestError {
 }
 
 impl Programs {
-    /// Creates xApps, each at the RIC that it names.
+    /// Creates the xApps, each with the RIC that its entry names.
     pub(super) fn new(
         xapps: &[(String, AnyComponent, String)],
         latency: Duration,

@@ -45,7 +45,7 @@ fn cast(xapps: Vec<(String, AnyComponent)>) -> NetworkSpec {
     NetworkSpec::of_one(slicing(), fleet(2), xapps, MS / 10)
 }
 
-/// Returns the network with other base stations or another controller.
+/// Returns a copy of the network with these base stations and this controller, where given.
 fn with(cast: &NetworkSpec, fleet: Option<FleetComponent>, controller: Option<AnyComponent>) -> NetworkSpec {
     let mut cast = cast.clone();
     cast.fleets[0].0 = fleet.unwrap_or_else(|| cast.fleets[0].0.clone());

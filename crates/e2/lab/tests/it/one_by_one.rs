@@ -22,7 +22,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Accepts one connection per readiness event (edge), even if more connections are pending.
 async fn accept_one_per_edge(listener: TcpListener) {
     listener.set_nonblocking(true).unwrap();
-    // `AsyncFd::register` would need unsafe code. A std listener keeps its descriptor, so it is used here.
+    // The successor of the deprecated `AsyncFd::new` (`AsyncFd::register`) requires unsafe code. A std listener keeps
+    // its descriptor, as `new` requires.
     #[allow(deprecated)]
     let listener = AsyncFd::new(listener).unwrap();
     loop {

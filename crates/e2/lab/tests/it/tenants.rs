@@ -1,5 +1,5 @@
-//! Tests of operators that share infrastructure, in virtual time. Controllers, agents and radios are the same as
-//! those that run on sockets.
+//! Tests of operators that share infrastructure, in virtual time. Controllers, agents and radios are the same as on
+//! sockets.
 #![allow(clippy::unwrap_used, reason = "a test's set-up that fails is a failed test")]
 
 use std::time::Duration;

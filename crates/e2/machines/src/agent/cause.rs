@@ -1,4 +1,4 @@
-//! Mapping of causes to those that the E2AP version in use defines.
+//! Maps causes to causes that the E2AP version in use defines.
 use ranlab_e2_codec::e2ap::{Cause, CauseMisc, CauseRicRequest as C, Version};
 
 /// Returns `cause`, or the closest cause that `version` defines.

@@ -90,8 +90,8 @@ pub struct AgentTimers {
     pub connect_timeout: Duration,
     /// Maximum time to wait for the response to a setup request.
     pub setup_timeout: Duration,
-    /// Upper bound of the setup timeout, which doubles with each setup in a row that gets no response. A controller
-    /// that serves a thousand agents at once may need longer, and reconnecting elsewhere only moves the load to
+    /// Upper bound of the setup timeout, which doubles with each consecutive setup without a response. A controller
+    /// that serves a thousand agents at once may need longer. Reconnecting elsewhere would only move the load to
     /// another controller.
     pub setup_timeout_max: Duration,
     /// Maximum time to wait for the response to any other procedure.

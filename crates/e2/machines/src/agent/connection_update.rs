@@ -113,7 +113,7 @@ impl Core {
         };
         self.send(controller, &answer);
         for other in leaving {
-            // The controller is unknown only if the list names it twice.
+            // This fails only if the list names the controller twice, so that it has already been removed.
             let _ = self.remove_controller(self.now, other);
         }
     }

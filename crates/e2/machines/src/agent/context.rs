@@ -112,8 +112,8 @@ impl FunctionContext<'_> {
     }
 
     /// Defers the response to the current control until [`answer`](Self::answer) is called. The outcome that the
-    /// callback returns is then discarded. Returns `None` outside of a control, or if too many responses are pending.
-    /// If the controller disconnects, the ticket expires.
+    /// callback returns is then discarded. Returns `None` if no control is being handled, or if too many responses are
+    /// pending. If the controller disconnects, the ticket expires.
     pub fn answer_later(&mut self) -> Option<ControlTicket> {
         self.core.controls.defer()
     }

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 /// Maximum number of deferred controls over all functions.
 pub(super) const OPEN_CONTROLS_MAX: usize = 1_024;
 
-/// A control without a response.
+/// A control whose response has not been sent yet.
 #[derive(Debug)]
 pub(super) struct OpenControl {
     pub(super) controller: ControllerId,
@@ -21,7 +21,7 @@ pub(super) struct OpenControl {
     pub(super) wants_ack: bool,
 }
 
-/// The controls without a response.
+/// The controls whose responses have not been sent yet.
 #[derive(Debug, Default)]
 pub(super) struct Controls {
     last: u64,
@@ -69,7 +69,7 @@ impl Controls {
         self.open.remove(&ticket)
     }
 
-    /// Discards deferred controls that match.
+    /// Discards the deferred controls for which `is` returns true.
     pub(super) fn forget(&mut self, is: impl Fn(&OpenControl) -> bool) {
         self.open.retain(|_, control| !is(control));
     }

@@ -1,4 +1,4 @@
-//! State of an agent without its functions: the part that a function can access during a callback.
+//! State of an agent, except its functions. A function can access this state during a callback.
 use super::connection_update::ConnectionUpdate;
 use super::controls::Controls;
 use super::link::{Link, Pending, State};
@@ -48,7 +48,7 @@ pub(super) struct Core {
     pub(super) scratch: Vec<u8>,
     /// Buffer for queued indications; unused if each gets its own allocation.
     pool: BytesMut,
-    /// Second buffer, which replaces the first one when the first one is full. By then, all indications in the second one have been sent.
+    /// Second buffer, which replaces `pool` when that buffer is full. By then, all indications in the second buffer have been sent.
     rested: BytesMut,
     /// Outcome that a function has set for the refusal of the current control.
     pub(super) explanation: Option<Bytes>,

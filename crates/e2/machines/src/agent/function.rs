@@ -35,7 +35,7 @@ pub trait RanFunction: Send {
         subscription: SubscriptionRequest<'_>,
     ) -> Result<Admission, Cause>;
 
-    /// Handles the end of a subscription: deleted by its controller, reset, or disconnected.
+    /// Handles the end of a subscription, because the controller deleted it, the interface was reset, or the connection was lost.
     fn on_subscription_delete(&mut self, ctx: &mut FunctionContext<'_>, id: SubscriptionId);
 
     /// Handles a control request. A function that depends on another component defers the response with

@@ -21,7 +21,7 @@ impl Agent {
         let function = request.function_id;
         let known = self.core.subscriptions.find(id, request_id);
         if let Some(known) = known.and_then(|s| self.core.subscriptions.of_id(s)) {
-            // The controller repeats a request because the response was late: send the same response.
+            // The controller repeated the request, because the response was late. It gets the same response again.
             if known.request[..] == pdu[..] {
                 let response = known.response.clone();
                 return self.core.push_control(id, response);
@@ -51,8 +51,8 @@ impl Agent {
         let answer = self.call(function, Some(id), |f, ctx| f.on_subscription(ctx, details));
         match answer.unwrap_or(Err(NO_FUNCTION)) {
             Err(cause) => {
-                // The function does not know the subscription, so no callback is needed. Only indications that it may
-                // have queued are discarded.
+                // The function refused the subscription itself, so no callback is needed. Indications that it may have
+                // queued are discarded.
                 self.core.subscriptions.remove(subscription);
                 if let Some(link) = self.core.link_mut(id) {
                     link.outbox.forget(subscription.flow());
@@ -132,7 +132,7 @@ impl Agent {
         self.core.event(AgentEvent::Subscribed { controller: id, subscription, request_id, function });
     }
 
-    /// Ends a subscription of which no action was admitted. Only its function knew about it and is notified.
+    /// Ends a subscription of which no action was admitted. Notifies its function, which is the only one that knew about it.
     fn end_unadmitted(&mut self, id: SubscriptionId) {
         let Some(subscription) = self.core.subscriptions.remove(id) else { return };
         let controller = subscription.controller;
@@ -165,8 +165,8 @@ impl Agent {
     ) {
         let request_id = request.request_id;
         let function_id = request.function_id;
-        // A repeated deletion gets the same response. FlexRIC repeats one for an xApp that died meanwhile, and aborts
-        // on a failure.
+        // A repeated deletion gets the same response. FlexRIC repeats the deletion if its xApp has died meanwhile, and
+        // aborts if the deletion fails.
         let again = self.core.link(id).is_some_and(|link| link.has_deleted(request_id, function_id));
         let found = self.find(id, request_id, function_id);
         if let Ok(subscription) = found {
@@ -370,7 +370,7 @@ impl Agent {
     }
 }
 
-/// Builds both lists of a response: the requested actions that were done, and the others with their causes.
+/// Returns both lists of a response: the requested changes that were made, and the failed ones with their causes.
 #[allow(clippy::type_complexity)]
 fn split(
     requested: impl Iterator<Item = RicActionId>,

@@ -105,8 +105,8 @@ impl Agent {
                 self.core.finish(id, Procedure::ConfigurationUpdate, m.transaction_id, Some(refusal));
             }
             message if state == State::Up => self.dispatch_up(id, message, pdu),
-            // The controller has not read the removal request yet. Its responses belong to subscriptions that no
-            // longer exist.
+            // The controller sent this message before it read the removal request. The subscriptions that it concerns
+            // no longer exist.
             _ if state == State::Removing => {}
             message => self.core.refuse(id, &message),
         }

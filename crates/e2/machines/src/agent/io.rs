@@ -35,7 +35,7 @@ pub enum AgentInput {
         /// Bytes of the PDU.
         pdu: Bytes,
     },
-    /// The connection was lost or could not be established. Not to be passed after [`AgentOutput::Close`].
+    /// The connection was lost or could not be established. Must not be passed after [`AgentOutput::Close`].
     Disconnected {
         /// Controller.
         controller: ControllerId,
@@ -209,7 +209,7 @@ pub enum AgentEvent {
         /// RAN function.
         function: RanFunctionId,
     },
-    /// A subscription ended: deleted, reset, or disconnected.
+    /// A subscription ended: it was deleted, the interface was reset, or the connection was lost.
     Unsubscribed {
         /// Controller.
         controller: ControllerId,

@@ -48,8 +48,8 @@ pub(super) struct Link {
     pub(super) address: String,
     /// Alternative addresses in the order in which they are tried.
     others: VecDeque<String>,
-    /// Number of addresses in a row that refused the setup. The time to wait sent by the last one applies only after
-    /// all have refused.
+    /// Number of consecutive addresses that refused the setup. A time to wait applies only after all addresses have
+    /// refused; it is then the one sent by the last address.
     refused: usize,
     /// Number of setups in a row without a response.
     pub(super) unanswered: u32,
@@ -71,12 +71,12 @@ pub(super) struct Link {
     pub(super) knows_reserved: bool,
     pub(super) functions_changed: bool,
     pub(super) components_changed: bool,
-    /// Whether a service query waits for an update, even an empty one.
+    /// Whether the controller has sent a service query, which requires an update even if nothing has changed.
     pub(super) query_open: bool,
     /// Earliest time of the next setup (time to wait of the controller).
     pub(super) not_before: Time,
     pub(super) backoff: Backoff,
-    /// Subscriptions that the controller deleted, the last [`DELETED_MAX`] of them.
+    /// The last [`DELETED_MAX`] subscriptions that the controller deleted.
     deleted: VecDeque<(RicRequestId, RanFunctionId)>,
     transaction: u8,
 }
@@ -223,8 +223,8 @@ impl Link {
         !self.pending.iter().any(|p| !self.knows_reserved || p.procedure == procedure)
     }
 
-    /// Removes and returns the pending procedure of a response. v1.01 has no transaction ids; there the procedure
-    /// type decides.
+    /// Removes and returns the pending procedure of a response. v1.01 has no transaction ids; its responses are matched
+    /// by procedure type.
     pub(super) fn answered(&mut self, procedure: Procedure, transaction: Option<u16>) -> Option<Pending> {
         let v1 = self.version == Version::V1_01;
         let at = self.pending.iter().position(|p| {

@@ -253,7 +253,7 @@ impl Agent {
         self.run_deferred_work();
     }
 
-    /// Calls [`RanFunction::on_wake`] of a function, because an external event has occurred that it waits for.
+    /// Calls [`RanFunction::on_wake`] of a function. Use this when an external event occurs that the function waits for.
     pub fn wake_function(&mut self, now: Time, function: RanFunctionId) {
         self.core.now = now.max(self.core.now);
         self.call(function, None, |f, ctx| f.on_wake(ctx));

@@ -76,8 +76,8 @@ impl Core {
         }
     }
 
-    /// Handles a setup response of another transaction. The first one of each setup is reported. The recorded failure
-    /// keeps the first pair of ids until a setup succeeds, because each setup has another id, but the cause is the same.
+    /// Handles a setup response with the transaction id of another request. Reports only the first such response to each setup. The
+    /// recorded failure keeps the ids of the first report until a setup succeeds: later ids differ, but have the same cause.
     fn on_stray_setup_answer(&mut self, id: ControllerId, received: Option<u16>) {
         self.counters.stray_answers += 1;
         let Some(link) = self.link_mut(id) else { return };

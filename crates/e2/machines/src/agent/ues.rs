@@ -80,7 +80,7 @@ impl Ues {
     }
 }
 
-/// The UEs that a controller may see.
+/// The set of UEs that a controller may see.
 #[derive(Debug, Clone, Copy)]
 pub struct UeFilter<'a> {
     ues: Option<&'a BTreeSet<UeId>>,

@@ -149,7 +149,7 @@ fn decreased_counters_and_missing_values_have_no_effect() {
 }
 
 #[test]
-fn command_report_is_ignored_before_the_command_is_due() {
+fn early_command_is_ignored() {
     let mut effect = new(&["load"], 1).unwrap();
     effect.commanded();
     effect.report(&table(&[Ue(1, 1.0, 1)]));

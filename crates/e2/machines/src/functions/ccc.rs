@@ -1,9 +1,9 @@
-//! CCC at a base station ([`ranlab_e2_codec::e2sm::ccc`]): reports its configuration at intervals, upon changes and upon subscription, and
-//! writes it.
+//! CCC at a base station ([`ranlab_e2_codec::e2sm::ccc`]): reports the configuration at intervals, on
+//! changes and on subscription; controls change it.
 //!
 //! | request | response |
 //! |---|---|
-//! | structures that do not exist | the action is refused if none of its structures exists; otherwise the report omits them |
+//! | some structures do not exist | the report omits them; the action is refused if none of its structures exists |
 //! | reports on change | the initial values, then each change, checked every [`LOOK_EVERY`] |
 //! | a control of which at least one structure can be written | acknowledged; the outcome has the result per structure |
 //! | a control of which no structure can be written | `control-failed-to-execute` with the same outcome |
@@ -226,7 +226,7 @@ impl<S: CccStation> Function<S> {
         for (action, requested) in &subscribed.actions {
             let Some(format) = report(requested) else { continue };
             let Ok(message) = (IndicationMessage { format }).to_octets(Encoding::Json) else { continue };
-            // Cannot fail: the subscription exists, otherwise it would have been removed here.
+            // Cannot fail: subscriptions that ended are removed here, so this one exists.
             let _ = ctx.indicate(Indication {
                 subscription: id,
                 action: *action,

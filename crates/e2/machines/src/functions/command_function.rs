@@ -67,7 +67,7 @@ pub enum Progress {
     Later(u64),
 }
 
-/// RAN function of such a service model.
+/// RAN function of a service model with periodic reports and controls.
 #[derive(Debug)]
 pub(super) struct CommandFunction<S> {
     pub(super) station: S,
@@ -165,12 +165,12 @@ pub(super) fn send_reports(
     message: &impl Octets,
     encoding: Encoding,
 ) {
-    // A message of the base station is within the limits of the model. If not, it is not sent.
+    // Encoding should not fail, because the base station's message is within the limits of the model. If it does, nothing is sent.
     let Ok(message) = message.to_octets(encoding) else { return };
     for &action in actions {
         let kind = RicIndicationType::Report;
-        // Cannot fail: the subscription exists, otherwise it would have been removed here; octet strings can always
-        // be encoded.
+        // Cannot fail: the callers remove subscriptions that end, so this one exists. Octet strings can always be
+        // encoded.
         let _ = ctx.indicate(Indication {
             subscription,
             action,

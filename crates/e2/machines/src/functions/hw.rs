@@ -86,8 +86,8 @@ impl Hw {
                 process = Some(self.last_call_process.to_be_bytes());
             }
             let call_process_id = process.as_ref().map(|p| &p[..]);
-            // Cannot fail: the subscription exists, otherwise it would have been removed here; octet strings can
-            // always be encoded.
+            // Cannot fail: subscriptions that ended are removed here, so this one exists. Octet strings can always be
+            // encoded.
             let _ = ctx.indicate(Indication {
                 subscription,
                 action,
@@ -200,7 +200,7 @@ impl RanFunction for Hw {
             listener.next_seq = listener.next_seq.wrapping_add(1);
             let mut message = std::mem::take(&mut self.scratch);
             message.clear();
-            // A ping of one of these sizes can always be encoded.
+            // A ping with a payload size that a trigger allows can always be encoded.
             if ping.encode_as(self.coding.into(), &mut message).is_ok() {
                 self.indicate(ctx, due.subscription, &message);
             }

@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn late_polls_do_not_accumulate_and_missed_periods_are_skipped() {
+    fn late_poll_keeps_schedule_and_skips_missed_periods() {
         let mut periods = Periods::default();
         let id = SubscriptionId(1);
         periods.add(id, at(0), 10 * MS);
@@ -76,7 +76,7 @@ mod tests {
         assert_eq!(periods.pop(at(13)), due(at(10), 0));
         assert_eq!(periods.pop(at(13)), None);
         assert_eq!(periods.next(), Some(at(20)));
-        // 35 ms late: three periods are skipped, the fourth is on schedule again.
+        // The poll is 35 ms late: three periods are skipped, and the next one is due on schedule.
         assert_eq!(periods.pop(at(55)), due(at(20), 3));
         assert_eq!(periods.next(), Some(at(60)));
         periods.remove(id);

@@ -1,10 +1,10 @@
 //! SLICE at a base station ([`ranlab_e2_codec::e2sm::slice`]).
 //!
-//! A slice belongs to the controller that created it. No other controller may change or delete it, move UEs into it
-//! or allocate resources in it. A controller that shares the carrier with slices of others may change neither the
-//! algorithm nor the sharing. Slices without an owner, or of a controller that has disconnected, belong to the
-//! default controller. The carrier does, too: a further controller, which sees only the UEs associated with it, may
-//! neither choose the algorithm nor create the first slice, because that slice would contain all unassigned UEs.
+//! A slice belongs to the controller that created it. No other controller may change or delete it, move UEs into it or allocate resources
+//! in it. A controller that shares the carrier with slices of others may change neither the algorithm nor the sharing. Slices without an
+//! owner, or of a controller that has disconnected, belong to the default controller. The carrier also belongs to the default controller.
+//! Other controllers see only the UEs associated with them. They may neither choose the algorithm nor create the first slice, because that
+//! slice would contain all unassigned UEs.
 pub use super::command_function::Progress;
 use super::command_function::{CommandFunction, CommandTarget, Requester};
 use crate::Time;
@@ -27,8 +27,8 @@ pub trait SliceControl: Send {
     /// Returns the statistics of the given UEs and of all slices.
     fn report(&mut self, now: Time, ues: UeFilter<'_>) -> SliceIndication;
 
-    /// Executes a command; `next` is the configuration that includes it. A refusal changes nothing. Of an allocation,
-    /// the station checks only its slots and that its UEs are in the slice.
+    /// Executes a command; `next` is the configuration that includes it. A refusal changes nothing. For an allocation,
+    /// the station only has to check the slots, and that the UEs are in the slice.
     ///
     /// # Errors
     /// Returns an error if the base station cannot execute the command.

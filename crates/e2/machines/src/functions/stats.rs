@@ -168,8 +168,8 @@ impl<S: StatsSource> RanFunction for PeriodicReport<S> {
                 let header = &INDICATION_HEADER;
                 let message = &self.scratch;
                 let call_process_id = None;
-                // Cannot fail: the subscription exists, otherwise it would have been removed here; octet strings can
-                // always be encoded.
+                // Cannot fail: subscriptions that ended are removed here, so this one exists. Octet strings can always
+                // be encoded.
                 let _ =
                     ctx.indicate(Indication { subscription, action, kind, header, message, call_process_id });
                 self.counters.reports.fetch_add(1, Relaxed);

@@ -75,8 +75,8 @@ pub struct Route {
 
 /// Fast path of one base station's connection, which the machine configures.
 ///
-/// Indications that arrived before a route was set, and that the machine has not handled yet, must be forwarded
-/// before those that take the route.
+/// When a route is set, earlier indications may still wait for the machine. They must be forwarded before the
+/// indications that take the route.
 pub trait Bypass: Debug + Send {
     /// Sets the route of a subscription. Replaces an earlier route with the same request id.
     fn set(&mut self, route: &Route);
@@ -107,7 +107,7 @@ pub trait ExternalOutbox: Debug + Send {
     fn blocked_since(&self) -> Option<Time>;
 }
 
-/// Send queue of a connection.
+/// Send queue of a connection: the machine's own, or one outside of the machine.
 #[derive(Debug)]
 #[allow(clippy::large_enum_variant)] // nearly all are the large variant, which every message uses
 pub(super) enum OutboxLocation {
@@ -130,15 +130,14 @@ impl OutboxLocation {
         }
     }
 
-    /// Releases held messages like [`Outbox::release`]. An outlet does so itself when its connection closes.
+    /// Releases held messages like [`Outbox::release`]. An external outbox does so itself when its connection closes.
     pub(super) fn release(&mut self) {
         if let Self::Own(outbox) = self {
             outbox.release();
         }
     }
 
-    /// Returns the time since which an outlet's transport has accepted nothing, or `None` for the machine's own
-    /// outbox.
+    /// Returns [`ExternalOutbox::blocked_since`] of an external outbox, or `None` for the machine's own outbox.
     pub(super) fn outlet_blocked_since(&self) -> Option<Option<Time>> {
         match self {
             Self::Own(_) => None,
@@ -206,7 +205,7 @@ impl<L> Default for RouteTable<L> {
 }
 
 impl<L> RouteTable<L> {
-    /// Sets a route to these lanes, in the order of the route's sinks. Without lanes, removes the route.
+    /// Sets a route. `lanes` are the outboxes of its sinks, in the same order. Without outboxes, the route is removed.
     pub fn set(&mut self, route: &Route, lanes: Option<Vec<L>>) {
         self.clear(route.request_id);
         let Some(lanes) = lanes.filter(|lanes| lanes.len() == route.sinks.len() && !lanes.is_empty()) else {
@@ -252,8 +251,8 @@ impl<L> RouteTable<L> {
         self.used == 0
     }
 
-    /// Passes an indication to each lane of its route. Returns `false` if the PDU is not an indication or has no
-    /// route; the machine must then handle it.
+    /// Passes an indication to the outbox of each sink of its route. Returns `false` if the PDU is not an indication or
+    /// has no route; the machine must then handle it.
     pub fn pass(&self, now: Time, pdu: &Bytes, mut give: impl FnMut(&L, FlowId, Frame)) -> bool {
         if self.used == 0 {
             return false;

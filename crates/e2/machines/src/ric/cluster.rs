@@ -36,7 +36,7 @@ impl Cluster {
 }
 
 impl Ric {
-    /// Returns the directory of the RICs of which this is one.
+    /// Returns the directory of several RICs, or `None` for a single RIC.
     pub fn directory(&self) -> Option<&Directory> {
         self.cluster.as_ref().map(|cluster| &cluster.directory)
     }

@@ -33,8 +33,9 @@ struct Holder {
     owner: Claimant,
     priority: u8,
     until: Time,
-    /// Number of the claim that set it last, which also defines the order.
+    /// Number of the claim that set the parameter last.
     claim: u64,
+    /// Position among all parameters in the order of their claims.
     order: u64,
 }
 
@@ -54,7 +55,7 @@ pub(super) struct ConflictError {
 /// A parameter that was taken from a claimant with a lower priority.
 pub(super) type Preempted = (Claimant, Arc<str>);
 
-/// Parameters and their holders. There is no clock: expired entries are ignored.
+/// Parameters and their holders. Expired entries are ignored, but not removed by a timer.
 #[derive(Debug, Default)]
 pub(super) struct Conflicts {
     held: BTreeMap<Key, Holder>,

@@ -203,8 +203,8 @@ impl Ric {
         };
         self.counters.xapp_setups += 1;
         let Some((peer, version)) = self.links.conn(id).map(|c| (c.peer.clone(), c.version)) else { return };
-        // Only ranlab xApps have the model that echoes. They also learn that this is a ranlab RIC, because such an xApp starts
-        // in the dialect for unknown RICs.
+        // Only ranlab xApps list the echo model. Without a request for node events, such an xApp uses the dialect for
+        // unknown RICs. An empty node event then identifies this RIC to it as a ranlab RIC.
         let echoes = |function: &RanFunctionItem| {
             function.oid.as_deref().and_then(by_oid).is_some_and(|model| model.echoes())
         };
@@ -348,8 +348,8 @@ impl Ric {
         }
     }
 
-    /// Announces a new or changed node to the xApps that requested node events. `lost` is the time at which a reconnected node had
-    /// disconnected: xApps with an older node list already know the node and are skipped.
+    /// Announces a new or changed node to the xApps that requested node events. For a reconnected node, `lost` is the
+    /// time of its disconnect. xApps with an older node list already know the node and are skipped.
     pub(super) fn announce_node(&mut self, place: usize, lost: Option<Time>) {
         let Some(node) = self.nodes.at(place) else { return };
         for (_, xapp) in self.xapps.in_order() {

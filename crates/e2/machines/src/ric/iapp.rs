@@ -125,7 +125,7 @@ pub enum IAppInput<'a> {
         /// Cause.
         cause: Cause,
     },
-    /// An admitted subscription ended, and not at the request of the iApp.
+    /// An admitted subscription ended, although the iApp did not request it.
     SubscriptionEnded {
         /// Subscription.
         subscription: SubscriptionHandle,
@@ -170,7 +170,7 @@ pub enum IAppInput<'a> {
     Northbound(&'a NorthboundRequest),
     /// A deadline that the iApp set has passed.
     Timer(u64),
-    /// An external event has occurred. The iApp and its owner share its contents.
+    /// An external event has occurred. The iApp and its owner share the contents of the event.
     Roused,
 }
 
@@ -301,7 +301,7 @@ impl IAppOutbox {
         handle
     }
 
-    /// Sends an RC order for a UE, given as values. `ControlDone` follows if `ack` is set or the control failed.
+    /// Encodes an RC order for a UE and sends it as a control. `ControlDone` follows if `ack` is set or the control failed.
     ///
     /// # Errors
     /// Fails if the order contradicts itself, or if the node's RAN function definition does not list it. Nothing is sent then.

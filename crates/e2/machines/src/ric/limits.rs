@@ -2,8 +2,8 @@
 use crate::OutboxLimits;
 use std::time::Duration;
 
-/// Limits of a RIC. At a limit, the current request is refused (of indications, the oldest one is dropped). The event
-/// is counted in [`RicCounters`] and visible in the snapshot. Other peers are not affected.
+/// Limits of a RIC. At a limit, the current request is refused or, for indications, the oldest one is dropped. The
+/// event is counted in [`RicCounters`] and visible in the snapshot. Other peers are not affected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Limits {
@@ -62,8 +62,8 @@ const NODES: usize = 4_096;
 const SUBSCRIPTIONS_PER_OWNER_AND_NODE: usize = 4;
 
 impl Limits {
-    /// Returns the default limits for a number of nodes. The limit of E2 connections is 1/16 higher: a node may
-    /// reconnect before its old connection is detected as lost, and a surplus node gets a refusal with a cause.
+    /// Returns the default limits for a number of nodes. The limit of E2 connections is 1/16 higher, because a node may
+    /// reconnect before the loss of its old connection is detected. A surplus node can then be refused with a cause.
     pub fn for_nodes(nodes: usize) -> Self {
         Self {
             pdu_bytes: 1 << 20,

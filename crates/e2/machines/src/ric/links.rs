@@ -289,8 +289,8 @@ impl Links {
         conn.stall_reported = false;
     }
 
-    /// Reports a connection whose transport has accepted nothing for `stall`, once until it accepts again. Returns when to
-    /// check again: an outlet is checked regularly, because it does not report that it is full.
+    /// Reports a connection whose transport has accepted nothing for `stall`, at most once until it accepts data again. Returns the time of
+    /// the next check. An external outbox is checked regularly, because it does not report that it is full.
     pub(super) fn check_stall(&mut self, now: Time, id: ConnId, stall: Duration) -> Option<Time> {
         let conn = self.open_conn(id)?;
         conn.stall_check = false;

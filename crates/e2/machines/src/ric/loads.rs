@@ -1,12 +1,12 @@
-//! Load figures of nodes and xApps, for monitoring once per second with any number of them. Only shared pointers are
-//! cloned.
+//! Load figures of nodes and xApps. Only shared pointers are cloned, so that even a large fleet can be monitored once
+//! per second.
 use super::subscription_table::State;
 use super::{ConnId, NodeInfo, Owner, Ric, XappInfo};
 use crate::{OutboxCounters, Time};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Number of report periods without a report after which a subscription counts as silent, but at least [`SILENT_MIN`].
+/// Number of periods without a report after which a subscription counts as silent, if [`SILENT_MIN`] has passed, too.
 const SILENT_PERIODS: u32 = 3;
 const SILENT_MIN: Duration = Duration::from_secs(1);
 

@@ -127,7 +127,7 @@ pub enum RicInput {
     Disconnected {
         /// Connection.
         conn: ConnId,
-        /// Reason observed by the driver. Not to be passed after [`RicOutput::Close`].
+        /// Reason observed by the driver. The input must not be passed after [`RicOutput::Close`].
         why: LinkLoss,
     },
     /// The time has advanced; nothing else happened.

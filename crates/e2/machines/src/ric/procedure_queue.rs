@@ -43,7 +43,7 @@ pub(super) struct ProcedureQueue {
 }
 
 impl ProcedureQueue {
-    /// Starts with an empty queue after a connect.
+    /// Returns the empty queue of a node that has just connected.
     pub(super) fn begin(one_at_a_time: bool, not_before: Time) -> Self {
         Self { one_at_a_time, not_before, ..Self::default() }
     }
@@ -52,7 +52,7 @@ impl ProcedureQueue {
         self.one_at_a_time
     }
 
-    /// Returns the request sent last at a node that gets one at a time.
+    /// Returns the request that was sent last, if the node gets one request at a time.
     pub(super) fn outstanding(&self) -> Option<NodeProcedure> {
         self.busy
     }
@@ -168,7 +168,7 @@ impl Ric {
         self.wake_turns(place, not_before);
     }
 
-    /// Schedules a check of the queue at a time, without a message of the node.
+    /// Schedules a check of the queue at `at`, even if no message of the node arrives.
     fn wake_turns(&mut self, place: usize, at: Time) {
         if self.nodes.at(place).is_some_and(|n| n.turns.one_at_a_time) {
             self.timers.set(at, Timer::Turn { node: place });

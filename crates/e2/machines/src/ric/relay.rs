@@ -555,14 +555,14 @@ impl Ric {
             Message::RicQueryRequest(m) => {
                 messages::error_about(Some(m.request_id), Some(m.function_id), no_place)
             }
-            // The setup response, and global procedures, which are left to the serving RIC. They end here by their
+            // A setup response needs no reaction. Global procedures are left to the serving RIC; here they end by their
             // timeouts.
             _ => return,
         };
         self.say_for_node(now, conn, &answer);
     }
 
-    /// Returns whether a node is hidden from other RICs, because this RIC only has it from another one.
+    /// Returns whether a node is hidden from other RICs, because this RIC itself reaches it through another RIC.
     pub(super) fn is_secondhand(&self, place: usize) -> bool {
         self.nodes.at(place).and_then(|node| node.conn).is_some_and(is_virtual)
     }

@@ -47,11 +47,11 @@ struct Pending {
 /// Cause if another controller holds a parameter that a control sets.
 const CONFLICT: Cause = Cause::RicRequest(CauseRicRequest::ControlFailedToExecute);
 
-/// Maximum number of outstanding controls of a hosted xApp that uses HTTP. It shares the limit of the REST API with
-/// all other clients.
+/// Maximum number of outstanding controls of a hosted xApp that uses HTTP. It must not use up the limit of the REST
+/// API, which all its clients share.
 const PARTY_REQUESTS: usize = 32;
 
-/// A control that is refused.
+/// Reason why a control is refused.
 #[derive(Debug)]
 struct Refused {
     cause: Cause,

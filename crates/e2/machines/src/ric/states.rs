@@ -5,9 +5,9 @@
 //! same name gets the snapshot immediately, or when the node becomes known there. If a node moves to another RIC,
 //! that RIC already has the state and sends no request at that moment.
 //!
-//! If two RICs save at the same time, the later write prevails at all of them: while a RIC has
-//! a change to write, it accepts no other. A failed write is repeated with the latest state. Each write names the revision that
-//! it replaces, so that a delayed write cannot overwrite a newer one.
+//! If two RICs save at the same time, the later write prevails at all RICs. While a RIC has a change to write, it
+//! accepts no changes of other RICs. A failed write is repeated with the latest state. Each write names the revision
+//! that it replaces, so that a delayed write cannot overwrite a newer one.
 use super::directory::{BusWrite, StoreEvent, StoreRequest, WriteFailure, WriteId, node_key};
 use super::iapp::{IApp, Notice};
 use super::{Ric, RicEvent};
@@ -423,7 +423,7 @@ impl Ric {
     pub(super) fn restore_state(&mut self, now: Time, place: usize, key: &str) {
         let Some(cluster) = &mut self.cluster else { return };
         let states = &mut cluster.states;
-        // Meanwhile the iApp may have changed its state, or the node may have been removed.
+        // Since the notice was queued, the iApp may have changed its state, or the node may have been removed.
         if states.is_saying(key) {
             return;
         }
@@ -449,7 +449,7 @@ impl Ric {
         match taken {
             Ok(()) => states.counters.restored += 1,
             Err(why) => {
-                // The iApp's previous state is cleared rather than kept.
+                // The iApp's previous state is outdated, so it is cleared.
                 let _ = iapp.restore(now, about.as_ref(), &Bytes::new(), &mut self.iapp_outbox);
                 states.counters.count(&why);
                 let iapp = iapp.name().into();

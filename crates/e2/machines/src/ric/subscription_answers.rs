@@ -53,7 +53,7 @@ impl Ric {
         let Some(node) = self.nodes.at_mut(place) else { return };
         let info = node.info.clone();
         let Some(s) = node.subscriptions.at_mut(slot) else { return };
-        // The slot may belong to another subscription by now, or to a new one.
+        // The deadline may be from an earlier subscription that used this slot.
         let waited = s.heard.due.is_some_and(|due| due <= now) && s.state == State::Active;
         if !waited || s.heard.indications() > 0 || s.heard.silent {
             return;
@@ -98,8 +98,8 @@ impl Ric {
         self.delete_done(now, place, slot, failed);
     }
 
-    /// Returns the deletion that a response belongs to. OCUDU writes request id 0/0 into a failure: a failure with an
-    /// unknown id belongs to the one deletion that is outstanding.
+    /// Returns the deletion that a response belongs to. OCUDU writes request id 0/0 into a failure. A failure with an
+    /// unknown id therefore belongs to the outstanding deletion.
     fn deletion_of(&self, place: usize, id: RicRequestId, has_failed: bool) -> RicRequestId {
         let Some(node) = self.nodes.at(place).filter(|_| has_failed) else { return id };
         if node.subscriptions.find(id).is_some() || node.turns.strays.contains_key(&id) {

@@ -12,7 +12,8 @@ use std::collections::BTreeMap;
 const UNKNOWN_REQUEST: Cause = Cause::RicRequest(CauseRicRequest::RequestIdUnknown);
 
 impl Ric {
-    /// Subscribes on behalf of an owner. The response follows, immediately or later. The caller reports an error.
+    /// Subscribes on behalf of an owner. The owner's response follows, immediately or later. If this returns an error,
+    /// the caller reports it to the owner.
     pub(super) fn subscribe(
         &mut self,
         now: Time,
@@ -50,7 +51,7 @@ impl Ric {
         function: RanFunctionId,
         details: &RicSubscriptionDetails,
     ) -> Result<(), Cause> {
-        // Checked first: a repeated request for an existing subscription is never refused.
+        // This check is first, so that a repeated request for an existing subscription is never refused.
         if let Some((place, slot)) = self.owned.find(owner, request_id) {
             let node = self.nodes.at(place).filter(|n| n.info.id == *node_id);
             let known = node.and_then(|n| n.subscriptions.at(slot));
@@ -215,7 +216,7 @@ impl Ric {
         self.unroute(place, slot);
         let node = self.nodes.at_mut(place)?;
         let subscription = node.subscriptions.remove(slot)?;
-        // Without a subscription nothing is silent.
+        // Without another subscription to the function, a hint that it is silent is obsolete.
         if !node.subscriptions.iter().any(|(_, it)| it.function == subscription.function) {
             self.links.hints.clear_silence(&node.info.id, subscription.function);
         }

@@ -40,8 +40,8 @@ pub struct XappConfig {
 }
 
 impl XappConfig {
-    /// Returns the configuration of an xApp for a ranlab RIC, v2.03, with the usual service models and the one that echoes. Other RICs
-    /// may abort on service models that they do not know.
+    /// Returns the configuration of an xApp for a ranlab RIC, v2.03, with the usual service models and the echo model.
+    /// Other RICs may abort on service models that they do not know.
     pub fn new(address: impl Into<String>) -> Self {
         let brought = models().filter(|model| model.customary() || model.echoes());
         let service_models = brought.map(|model| RanFunctionItem {
@@ -126,7 +126,7 @@ pub struct XappTimers {
     /// Number of times that a subscription or deletion without a response is repeated. Always 0 in FlexRIC's dialect,
     /// where a repeated request creates a second subscription and a repeated deletion crashes the RIC.
     pub request_retries: u32,
-    /// Delay before a subscription is retried whose node was not ready.
+    /// Delay before the retry of a subscription whose node was not ready.
     pub not_ready_delay: Duration,
     /// Time after a reconnect within which the RIC must list the previously known nodes again.
     pub relist_grace: Duration,

@@ -31,7 +31,7 @@ pub enum XappInput {
         /// Bytes of the PDU.
         pdu: Bytes,
     },
-    /// The connection was lost or could not be established. Not to be passed after [`XappOutput::Close`].
+    /// The connection was lost or could not be established. Must not be passed after [`XappOutput::Close`].
     Disconnected {
         /// Reason observed by the driver.
         why: LinkLoss,
@@ -178,7 +178,7 @@ pub enum XappEvent {
         /// Node.
         node: GlobalE2NodeId,
     },
-    /// A node does not offer what a standing subscription needs, or not all of it. Requests are sent for the rest.
+    /// A node does not offer all data that a standing subscription requests. The xApp subscribes to the data that it does offer, if any.
     NotOffered {
         /// Node.
         node: GlobalE2NodeId,
@@ -204,7 +204,7 @@ pub enum XappEvent {
         /// Reason.
         failure: Failure,
     },
-    /// A subscription ended permanently: unsubscribed, or a standing one whose node was removed.
+    /// A subscription ended permanently: it was unsubscribed, or it belonged to a standing subscription and its node was removed.
     Unsubscribed {
         /// Subscription.
         handle: SubscriptionHandle,

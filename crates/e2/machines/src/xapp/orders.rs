@@ -1,4 +1,4 @@
-//! Orders of RC as values. An order is checked against its own numbers and the node's RAN function definition before it is sent.
+//! RC orders as typed values. Before an order is sent, it is checked for contradictions, and against the node's RAN function definition.
 use super::{ControlError, ControlHandle, Xapp};
 use crate::Time;
 use ranlab_e2_codec::e2ap::GlobalE2NodeId;

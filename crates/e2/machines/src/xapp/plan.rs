@@ -4,7 +4,7 @@ use ranlab_e2_codec::e2sm::kpm::{Kpm, Selection};
 use ranlab_e2_codec::e2sm::{Encoding, Octets, ServiceModel};
 use std::fmt;
 
-/// Reason why a node has no subscription of a plan, as a sentence that names what the node offers.
+/// Reason why requested data is not subscribed to at a node, as a sentence that names what the node offers.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct PlanError(pub String);

@@ -253,7 +253,7 @@ impl Xapp {
         self.send_deletion(handle);
     }
 
-    /// Handles the end of a subscription at the RIC: it is parked, or removed if it was unsubscribed.
+    /// Handles the end of a subscription at the RIC. The subscription becomes idle, or is removed if it was unsubscribed.
     fn ended(&mut self, handle: SubscriptionHandle, failure: Failure) {
         let Some(s) = self.subscriptions.get(handle) else { return };
         let node = s.node;
@@ -272,7 +272,7 @@ impl Xapp {
         let passing = [CauseRicRequest::SystemNotReady, CauseRicRequest::ControlTimerExpired];
         let passing = passing.map(|cause| Failure::Cause(Cause::RicRequest(cause)));
         if passing.contains(&failure) || failure == Failure::Unanswered {
-            // Idle with a deadline: it is requested again at the deadline.
+            // An idle subscription with a deadline is requested again at the deadline.
             let at = self.now + self.config.timers.not_ready_delay;
             self.subscriptions.set(handle, Phase::Idle, Some(at));
         } else if outdated {
@@ -283,7 +283,7 @@ impl Xapp {
 
     pub(super) fn on_subscription_response(&mut self, m: RicSubscriptionResponse) {
         if self.requests.target(m.request_id).is_none() && matches!(self.state, State::Up) {
-            // A repeated request crossed the failure of the first one: the subscription now exists at the RIC only.
+            // A repeated request crossed the failure of the first one, so the subscription now exists only at the RIC.
             self.counters.stray += 1;
             if self.is_one_at_a_time() {
                 // Its deletion was already requested. A second deletion would crash FlexRIC.

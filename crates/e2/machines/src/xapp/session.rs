@@ -69,7 +69,7 @@ impl Xapp {
                 self.outputs.push_back(XappOutput::Transmit);
             }
             Ok(()) => {}
-            // Closed later, because the caller still uses the connection.
+            // The connection is closed later, because the caller still uses it.
             Err(full) => self.doomed = Some(full.into()),
         }
     }
@@ -243,7 +243,7 @@ impl Xapp {
         }
         self.refused = (self.refused + 1) % self.addresses();
         if self.addresses() > 1 {
-            // An alternative RIC may be available. The time to wait of the last one applies.
+            // An alternative RIC may accept the xApp, so only the time to wait of the last RIC applies.
             let wait = wait
                 .filter(|_| self.refused == 0)
                 .map_or(Duration::ZERO, |w| Duration::from_secs(w.seconds()));

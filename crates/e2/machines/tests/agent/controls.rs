@@ -192,7 +192,7 @@ fn subscribe(bench: &mut AgentDriver, by: ControllerId, function_id: RanFunction
     });
     let answer = bench.ask(by, &request);
     assert!(matches!(answer[0], Message::RicSubscriptionResponse(_)), "{answer:?}");
-    // The caller requests immediate responses itself.
+    // The remaining messages are stored for the caller that needs them.
     bench.sent.entry(by).or_default().extend(answer.into_iter().skip(1));
 }
 

@@ -36,7 +36,7 @@ impl KpmSource for Four {
             }
         };
         (reading.at_us, reading.prbs, reading.prbs_offered) = (us, 10, [us * 10, us * 5]);
-        // Unsorted, with one UE twice.
+        // The reading is not sorted, and contains UE 3 twice.
         reading.ues.extend([3, 1, 4, 2, 3].map(ue));
     }
 
@@ -221,9 +221,9 @@ fn reports_use_asn1_version_of_action_definition() {
     }
 }
 
-/// O-RAN SC's kpimon-go uses the ASN.1 text of KPM 2.00: a label as the condition, a value of each UE.
+/// O-RAN SC's kpimon-go uses the ASN.1 text of KPM 2.00, with a label as the condition. It gets a value for each UE.
 #[test]
-fn reports_of_kpm_2_00_conditions_use_kpm_2_00() {
+fn kpm_2_00_definition_gets_kpm_2_00_report() {
     let anybody = vec![Matching { condition: MatchingCondition::Label(Label::none()), or: false }];
     let of = |name: &str| ConditionalMeasurement {
         measurement: name.into(),
@@ -277,9 +277,9 @@ fn conditions_apply_per_measurement_and_can_be_joined_by_or() {
     assert_eq!(values, [1.0, 3.0, 1_000.0, 2_000.0, 3_000.0, 4_000.0]);
 }
 
-/// Memory is reused, but old values are not: three periods, with one UE missing in the second.
+/// Reused memory must not contain old values. One UE is missing in the second of three periods.
 #[test]
-fn ue_is_not_reported_in_periods_without_it() {
+fn absent_ue_is_not_reported() {
     let test = Test { of: TestType::Snssai(()), expression: Some(TestExpression::Present), value: None };
     let anybody = MatchingUeMeasurements {
         conditions: vec![UeMatching { test: test.clone(), or: None }],

@@ -222,7 +222,7 @@ fn first_matching_policy_of_oldest_subscription_wins() {
     station.set(|it| it.ues.push(3));
     bench.pass(20 * MS);
     assert_eq!(station.quotas(), [(1, 10), (2, 50)]);
-    // 10, 50 and 60 exceed the carrier, so no quotas of policies are imposed.
+    // The quotas 10, 50 and 60 % exceed the carrier in sum, so no quotas of policies are imposed.
     assert!(admitted(&bench.ask(C0, &sharing(3, &[(&[(4, 60)], vec![])]))));
     assert_eq!(station.quotas(), []);
     bench.ask(C0, &deletion(3, DEFAULT_FUNCTION_ID));

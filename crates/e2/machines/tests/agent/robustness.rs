@@ -1,4 +1,4 @@
-//! No message or stalled reader of a controller disrupts an agent.
+//! Tests that an agent withstands invalid messages, and controllers that stop reading.
 use crate::driver::*;
 use bytes::Bytes;
 use ranlab_e2::agent::*;

@@ -1,10 +1,11 @@
-//! A cell in coarse steps. It has the same carrier, channels, slices and UE schedulers as the slot model, but bytes
-//! instead of packets, and one decision for many slots. It is used for days of network time and for fleets.
+//! Fluid model of a cell, which advances in steps of many slots. It has the same carrier, channels, slices and UE
+//! schedulers as the slot model, but bytes instead of packets, and one decision for many slots. It is used to simulate
+//! days of network time and large fleets.
 //!
-//! Bytes arrive once per step. A decision applies to a hundredth of the proportional fair scheduler's window (less
-//! with more than ten UEs), so that the means on which it is based hardly change. It uses the channels and reports of
-//! one slot, drawn at random from the slots that it covers. The winner gets the PRBs of all these slots. TCP flows
-//! that always have data count as full buffers: their losses and round trips are not modelled.
+//! Bytes arrive once per step. The scheduler decides for a hundredth of the proportional fair window, or less with more
+//! than ten UEs, so that the mean rates hardly change in this time. A decision uses the channels and reports of one
+//! slot, drawn at random from the slots that it covers. The winner gets the PRBs of all these slots. TCP flows that
+//! always have data count as full buffers: their losses and round trips are not modelled.
 
 use super::carrier::{Direction, SlotKind};
 use super::cell::{CellConfig, CellError, Common, UES_MAX, slices};
@@ -22,14 +23,14 @@ use crate::link::HARQ_ROUNDS;
 
 /// Maximum slots of a step.
 pub const STEP_SLOTS_MAX: u64 = 4096;
-/// Maximum weights of a decision in the mean of its winner: of a slot's bytes, and of the mean (with `n` UEs, a
-/// winner gets `n` means). With higher weights the means would overshoot, and they would be noisy if few decisions
-/// filled the window.
+/// Maximum weight of one decision in a UE's mean rate. With a higher weight the mean would overshoot, and it would be
+/// noisy if few decisions filled the window.
 const DECISION_WEIGHT: f64 = 0.01;
+/// Maximum relative change of the winner's mean rate by one decision. With `n` UEs, the winner gets `n` times its mean.
 const WINNER_WEIGHT: f64 = 0.1;
 /// Maximum slots of a decision.
 const HOLD_MAX: f64 = 64.0;
-/// Waiting bytes of a UE that always has data. Other UEs wait with at most the bytes of their RLC buffer.
+/// Waiting bytes of a UE that always has data. For other UEs, the RLC buffer limits the waiting bytes.
 const ALWAYS: f64 = 1e12;
 /// Share of 1500 bytes of IP in a packet with the headers of PDCP, RLC and MAC.
 const PACKET_SHARE: f64 = 1500.0 / 1509.0;
@@ -45,7 +46,7 @@ pub struct FluidStats {
     pub delivered: f64,
     /// Bytes dropped because the buffer was full, or given up by HARQ in unacknowledged mode.
     pub dropped: f64,
-    /// Bytes waiting, without those of flows that always have data.
+    /// Bytes waiting, except bytes of flows that always have data.
     pub waiting: f64,
     /// PRBs used, including retransmissions.
     pub prbs: f64,
@@ -63,7 +64,7 @@ pub(super) struct FluidUe {
     pub(super) plmn: Plmn,
     pub(super) snssai: Snssai,
     pub(super) rlc: RlcConfig,
-    /// Number of slots over which the UE's fading power counts as one random draw.
+    /// Number of slots after which the UE's fading power counts as independent of its earlier value.
     coherence: f64,
     sources: Vec<FluidSource>,
     pub(super) waiting: f64,
@@ -82,22 +83,22 @@ pub(super) struct FluidLeg {
     grants: Vec<Grant>,
     /// Number of slots to which a decision applies.
     hold: f64,
-    /// Number of slots with data to which a decision applies.
+    /// Number of slots of a decision that carry data in this direction.
     slots: f64,
-    /// PRBs per slot that pending retransmissions need, by slice. They precede new data.
+    /// PRBs per slot for pending retransmissions, by slice. Retransmissions are sent before new data.
     debts: [f64; SLICES_MAX],
-    /// PRBs for retransmissions in later decisions, by number of the decision.
+    /// PRBs for retransmissions in later decisions, by number of the decision modulo [`LATER`].
     later: Vec<[f64; SLICES_MAX]>,
     pub(super) decision: usize,
 }
 
-/// A cell in coarse steps.
+/// A cell that advances in steps of many slots.
 #[derive(Debug)]
 pub struct FluidCell {
     pub(super) config: CellConfig,
     common: Common,
     pub(super) paths: Vec<Path>,
-    /// Random stream that selects the slots with a scheduling decision.
+    /// Random stream that selects the slot whose channels a decision uses.
     moments: Stream,
     pub(super) legs: [FluidLeg; 2],
     pub(super) step_slots: u64,
@@ -213,7 +214,7 @@ impl FluidCell {
         &self.legs[usize::from(direction == Direction::Up)].slices.stats
     }
 
-    /// Sets the number of decisions per step, based on the shortest memory of the UE schedulers.
+    /// Sets the number of decisions per step. The UE scheduler with the shortest memory determines it.
     fn set_decisions(&mut self) {
         let weight = self.legs.iter().map(FluidLeg::weight).fold(f64::MIN_POSITIVE, f64::max);
         let longest = (DECISION_WEIGHT / weight).clamp(1.0, HOLD_MAX);
@@ -294,7 +295,8 @@ impl FluidLeg {
         self.ues.push(FluidUe { id, plmn, snssai, rlc, coherence, sources, waiting: 0.0, stats, latest });
     }
 
-    /// Returns the share by which a winner's mean changes in a slot, scaled to [`DECISION_WEIGHT`].
+    /// Returns the weight of a slot in the mean rates, scaled so that [`DECISION_WEIGHT`] also enforces
+    /// [`WINNER_WEIGHT`].
     fn weight(&self) -> f64 {
         let ues = self.ues.iter().filter(|ue| !ue.sources.is_empty()).count() as f64;
         let of = |spec: &SliceSpec| {
@@ -305,8 +307,8 @@ impl FluidLeg {
         self.slices.set.slices.iter().map(of).fold(0.0, f64::max)
     }
 
-    /// Sets the weights of a decision in the means. The window then contains as many independent fades as in the slot
-    /// model.
+    /// Sets the weight of a decision in the mean rate of each UE. With this weight, the window contains as many
+    /// independent fades as in the slot model.
     fn weigh(&mut self) {
         for (hot, ue) in self.hot.iter_mut().zip(&self.ues) {
             let of_slot = self.slices.set.slices[usize::from(hot.slice)].scheduler.forgetting();
@@ -366,7 +368,8 @@ impl FluidLeg {
         self.grants = grants;
     }
 
-    /// Allocates PRBs to a slice in each slot of the decision. Returns the used PRBs and the bytes of blocks, per slot.
+    /// Allocates PRBs to a slice in each slot of the decision. Returns the PRBs used per slot, and the bytes of
+    /// transport blocks per slot.
     fn serve(&mut self, slice: u8, prbs: f64, air: &FluidAir<'_>) -> (f64, u32) {
         let debt = &mut self.debts[usize::from(slice)];
         let paid = debt.min(prbs);
@@ -387,7 +390,8 @@ impl FluidLeg {
         (prbs - left, bytes)
     }
 
-    /// Sends data of a UE within the PRBs, once per decision. Returns the used PRBs and the bytes of blocks, per slot.
+    /// Sends data of a UE in all slots of the decision, with at most `prbs` per slot. Returns the same values as
+    /// [`serve`](Self::serve).
     fn send(&mut self, ue: usize, prbs: f64, air: &FluidAir<'_>) -> (f64, u32) {
         let hot = &mut self.hot[ue];
         let fluid = &mut self.ues[ue];
@@ -430,7 +434,7 @@ impl FluidLeg {
 struct FluidAir<'a> {
     decoder: &'a Decoder,
     paths: &'a [Path],
-    /// Index of the decision in the random stream.
+    /// Index of the decision's first number in the random streams.
     draws: u64,
     factor: f32,
     prbs: u16,
@@ -461,7 +465,7 @@ impl FluidAir<'_> {
 const DRAWS: u64 = 16;
 /// Number of slots until a retransmission.
 const HARQ_SLOTS: usize = 8;
-/// Number of decisions until the last retransmission, plus one.
+/// Length of [`FluidLeg::later`]: number of decisions until the last retransmission, plus one.
 const LATER: usize = HARQ_SLOTS * (HARQ_ROUNDS - 1) + 1;
 
 /// Channel of a UE, sampled in some slots.
@@ -477,13 +481,13 @@ pub(super) struct Path {
     next: u64,
     /// Correlation of the amplitude from slot to slot.
     correlation: f64,
-    /// Correlation and innovation of the channel, indexed by the number of slots.
+    /// Correlation and innovation of the channel over a number of slots, which is the index.
     aging: Vec<(f32, f32)>,
 }
 
 impl Path {
-    /// Precomputes the aging for frequent slot distances. Two successive decisions are less than two decision lengths
-    /// apart.
+    /// Computes `aging` for the distances in slots that occur often. Two successive decisions are less than two
+    /// decision lengths apart.
     fn age(&mut self, hold: f64) {
         let last = HARQ_SLOTS.max(2 * hold.ceil() as usize);
         self.aging = (0..=last).map(|slots| self.over(slots as u64)).collect();
@@ -536,7 +540,7 @@ impl FluidUe {
     }
 }
 
-/// Returns the number of slots over which fading power counts as one random draw.
+/// Returns the number of slots after which fading power counts as independent of its earlier value.
 fn coherence(correlation: f64) -> f64 {
     let square = correlation * correlation;
     if square < 1.0 { (1.0 + square) / (1.0 - square) } else { f64::MAX }

@@ -18,7 +18,7 @@ impl FluidCell {
         &self.config
     }
 
-    /// Returns the number of the next slot without a decision, counted from the start.
+    /// Returns the number of the first slot of the next step, counted from the start.
     pub fn slot(&self) -> u64 {
         self.step * self.step_slots
     }
@@ -82,7 +82,8 @@ fn link(leg: &FluidLeg, index: usize) -> LinkStats {
     let (curr_tbs_bytes, sched_prbs) = if decision == leg.decision { (block, prbs) } else { (0.0, 0.0) };
     LinkStats {
         tbs_bytes: stats.blocks as u64,
-        // A slot with both directions has only a part of the block and the PRBs for this direction.
+        // In TDD, the totals count only the share of slots that have this direction. The values of the last slot must
+        // not exceed them.
         curr_tbs_bytes: curr_tbs_bytes.min(stats.blocks) as u64,
         sched_prbs: sched_prbs.min(stats.prbs) as u64,
         prbs: stats.prbs as u64,

@@ -68,7 +68,7 @@ enum SlotEventKind {
 
 /// Maximum number of slots between the current slot and a scheduled event.
 const WHEEL: u64 = 128;
-/// Minimum number of slots from HARQ feedback to the retransmission. Together with [`HARQ_FEEDBACK_SLOTS`] it is eight.
+/// Minimum number of slots from HARQ feedback to the retransmission. The sum with [`HARQ_FEEDBACK_SLOTS`] is eight.
 const FEEDBACK_TO_RETRANSMISSION: u64 = 4;
 /// Delay from the last failed HARQ transmission to RLC's status report, in µs.
 const STATUS_US: u64 = 10_000;
@@ -90,7 +90,7 @@ pub(crate) struct SlotContext<'a> {
     pub(crate) sizes: &'a Sizes,
     pub(crate) decoder: &'a Decoder,
     pub(crate) links: &'a [Link],
-    /// Factor that converts the SINR of the downlink to that of this direction.
+    /// Factor that converts the SINR of the downlink to the SINR of this direction.
     pub(crate) factor: f32,
 }
 
@@ -184,7 +184,8 @@ impl BearerDirection {
         self.bearers[ue].rlc.reestablish(|packet| lost.push((ue as u32, packet)))
     }
 
-    /// Applies slices. Slices with the same identity keep their UEs, and UEs of removed slices join the first slice.
+    /// Replaces the slices. Slices with the same identity keep their UEs, and UEs of removed slices join the first
+    /// slice.
     pub(crate) fn set_slices(&mut self, mut slices: Slices) {
         slices.keep(&self.slices);
         for hot in &mut self.hot {
@@ -249,7 +250,7 @@ impl BearerDirection {
         self.decisions.retain(|decision| decision.slot > air.slot);
     }
 
-    /// Returns the index of the decision for a slot of a slice, or of any slice if `slice` is `None`.
+    /// Returns the index of the decision for `slot` that applies to `slice`, or to any slice if `slice` is `None`.
     pub(crate) fn decided(&self, slot: u64, slice: Option<u32>) -> Option<usize> {
         let overlaps = |of: Option<u32>| of.is_none() || slice.is_none() || of == slice;
         self.decisions.iter().position(|decision| decision.slot == slot && overlaps(decision.slice))
@@ -458,7 +459,8 @@ impl BearerDirection {
                 self.happen(event.ue as usize, event.what, air, sr_slots);
             }
         }
-        // The slot is still empty, because events are scheduled at least one slot ahead.
+        // The empty vector is restored, so that its memory is reused. No event was added here in the meantime, because
+        // events are scheduled at least one slot ahead.
         self.wheel[place] = events;
     }
 

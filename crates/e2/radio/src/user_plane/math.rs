@@ -1,5 +1,5 @@
-//! Elementary functions built from basic arithmetic, because those of the standard library differ between machines in
-//! the last bit.
+//! Elementary functions built from basic arithmetic, because the functions of the standard library differ between
+//! machines in the last bit.
 //!
 //! Addition, multiplication, division and the square root are exact to the last bit everywhere. A function built from
 //! them therefore gives the same result everywhere.

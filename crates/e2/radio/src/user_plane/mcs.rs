@@ -92,12 +92,13 @@ impl McsTable {
         table.get(usize::from(cqi.checked_sub(1)?)).copied()
     }
 
-    /// Returns the highest MCS whose efficiency does not exceed that of a CQI, or `None` for CQI 0.
+    /// Returns the highest MCS whose efficiency does not exceed the efficiency of a CQI, or `None` for CQI 0.
     pub fn mcs_of_cqi(self, cqi: u8) -> Option<u8> {
         let efficiency = |(bits, rate): (u8, u16)| u32::from(bits) * u32::from(rate);
         let target = efficiency(self.cqi_scheme(cqi)?);
-        // All MCS are checked, because table 1 is not monotone between 16 and 17. The efficiency of CQI 1 is below
-        // that of MCS 0, the lowest available MCS.
+        // The efficiency of table 1 falls slightly from MCS 16 to MCS 17, but no CQI lies between the two. The search
+        // can therefore stop at the first MCS above the target. CQI 1 gets MCS 0, although MCS 0 exceeds its
+        // efficiency.
         Some(
             (1..=self.highest())
                 .take_while(|mcs| efficiency(self.scheme(*mcs)) <= target)
@@ -156,8 +157,8 @@ pub(crate) struct Decoder {
     cqi: Vec<f32>,
     /// Assigned MCS, by CQI.
     mcs: Vec<u8>,
-    /// Factors on the SINR, indexed by the upper bits of a uniform number. With these factors, a comparison follows
-    /// the logistic curve.
+    /// Factors on the SINR, indexed by the upper bits of a uniform number. A block is decoded if its SINR times a
+    /// random factor reaches `half`, which gives the logistic curve.
     dither: Vec<f32>,
 }
 
@@ -166,7 +167,8 @@ const DITHER_STEPS: usize = 1 << 12;
 impl Decoder {
     pub(crate) fn new(table: McsTable) -> Self {
         let mcs: Vec<u8> = (0..=CQI_MAX).map(|cqi| table.mcs_of_cqi(cqi).unwrap_or(0)).collect();
-        // CQI 1 and CQI 2 share MCS 0 in table 1. CQI 1 therefore starts 2 dB lower, where its rate would start.
+        // CQI 1 and CQI 2 share MCS 0 in table 1. CQI 1 therefore starts 2 dB lower, where an MCS with its code rate
+        // would start.
         let needed = |cqi: u8| match (table.mcs_of_cqi(cqi), table.mcs_of_cqi(cqi + 1)) {
             (Some(own), Some(next)) if own == next => table.needed_db(own) - 2.0,
             (Some(own), _) => table.needed_db(own),

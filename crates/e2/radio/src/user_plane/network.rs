@@ -1,4 +1,4 @@
-//! Cells in a plane, and UEs that move between them: path loss, interference by load, and handover.
+//! Cells in a plane and UEs that move between them, with path loss, load-dependent interference, and handover.
 
 use super::Direction;
 use super::cell::{Cell, CellConfig, CellError, Common};
@@ -40,7 +40,7 @@ pub struct NetworkConfig {
     pub hysteresis_db: f64,
     /// Time for which event A3 must hold, in ms; a multiple of the measurement period.
     pub time_to_trigger_ms: u32,
-    /// Configuration of each cell. Cell identities count upwards from this one.
+    /// Configuration of each cell. Cell identities count upwards from the identity given here.
     pub cell: CellConfig,
 }
 

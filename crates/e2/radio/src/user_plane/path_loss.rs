@@ -90,8 +90,8 @@ impl Environment {
     }
 }
 
-/// Returns the path loss with line of sight in urban environments. The break point uses effective heights that are
-/// one metre less.
+/// Returns the path loss with line of sight in urban environments. The break point uses effective heights, which are
+/// one metre lower than the real heights.
 fn urban_sight(
     constant: f64,
     slope: f64,
@@ -142,9 +142,10 @@ mod tests {
 
     type Row = (f64, [(f64, f64, f64); 3]);
 
-    /// Rows of distance, then for UMa and UMi at 3.5 GHz and RMa at 0.7 GHz: loss with line of sight, loss without
-    /// it, and probability of line of sight. The UMa values agree with `aimm-simulator` 2.0.3 to 0.02 dB. The other
-    /// values are from a second implementation of the formulas.
+    /// Each row has a distance in m, and three values each for UMa and UMi at 3.5 GHz and for RMa at 0.7 GHz. The
+    /// values are the loss in dB with line of sight, the loss without it, and the probability of line of sight. The UMa
+    /// values agree with `aimm-simulator` 2.0.3 to 0.02 dB. The other values are from a second implementation of the
+    /// formulas.
     const ROWS: [Row; 4] = [
         (50.0, [(77.21, 92.51, 0.6494), (79.09, 94.18, 0.5196), (65.17, 69.28, 0.9608)]),
         (100.0, [(83.14, 103.04, 0.3477), (85.31, 104.64, 0.2310), (70.22, 78.69, 0.9139)]),

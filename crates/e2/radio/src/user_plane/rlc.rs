@@ -33,7 +33,7 @@ pub struct RlcConfig {
     pub retransmissions: u8,
 }
 
-/// Maximum size of the transmit buffer in bytes, five times that of OpenAirInterface.
+/// Maximum size of the transmit buffer in bytes, five times the size in OpenAirInterface.
 pub const BUFFER_BYTES_MAX: u32 = 50_000_000;
 /// Maximum size of the transmit buffer in SDUs.
 pub const BUFFER_SDUS_MAX: u32 = 1 << 16;
@@ -102,12 +102,13 @@ const POLL_PDUS: u64 = 16;
 #[derive(Debug)]
 pub(crate) struct Rlc {
     config: RlcConfig,
-    /// SDUs that are not delivered yet. Those that wait for transmission are last.
+    /// SDUs that are not delivered yet. SDUs that wait for transmission are last.
     sdus: VecDeque<Sdu>,
     /// Index of the first SDU that is not transmitted completely.
     unsent: usize,
-    /// End of the transmitted data in the stream, followed by the end of the stream.
+    /// End of the transmitted data in the byte stream.
     sent: u64,
+    /// End of the byte stream.
     end: u64,
     flights: VecDeque<Flight>,
     first_flight: u64,

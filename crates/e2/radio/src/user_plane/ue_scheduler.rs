@@ -69,8 +69,8 @@ impl UeScheduler {
         }
     }
 
-    /// Returns the next ready UE; `turn` is the end of the last round robin. Of equal UEs, the one with the lower
-    /// mean is chosen, then the one with the lower index.
+    /// Returns the next ready UE. For round robin, `turn` is the index after the UE that was served last. Of UEs with
+    /// equal metrics, the UE with the lower mean rate is chosen, then the UE with the lower index.
     pub(crate) fn pick(
         self,
         ues: &[SchedulerState],
@@ -108,7 +108,7 @@ fn best(
     best.map(|(index, ..)| index)
 }
 
-/// Returns the number of UEs of each slice that `counts` accepts.
+/// Returns, for each slice, the number of UEs that `counts` accepts.
 pub(crate) fn demands(hot: &[SchedulerState], counts: impl Fn(&SchedulerState) -> bool) -> [u16; SLICES_MAX] {
     let mut demands = [0; SLICES_MAX];
     for hot in hot.iter().filter(|hot| counts(hot)) {
@@ -122,7 +122,8 @@ mod tests {
     use super::*;
     use crate::user_plane::random::{Purpose, Stream};
 
-    /// Returns the mean rates and slot shares of UEs with independent exponential rates of these means.
+    /// Simulates UEs whose rates are independent and exponentially distributed with these means. Returns the mean rate
+    /// and the share of slots of each UE.
     fn run(scheduler: UeScheduler, means: &[f64], slots: u64) -> Vec<(f64, f64)> {
         let streams: Vec<Stream> =
             (0..means.len()).map(|ue| Stream::new(5, Purpose::Fading, ue as u64)).collect();
@@ -149,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn proportional_fair_gains_harmonic_number() {
+    fn proportional_fair_gain_over_round_robin_is_harmonic_number() {
         let window = UeScheduler::ProportionalFair { window_slots: 2000 };
         for ues in [2, 4, 8, 16] {
             let harmonic: f64 = (1..=ues).map(|k| 1.0 / f64::from(k)).sum();
@@ -161,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn unequal_users_share_time_equally_at_linear_rates() {
+    fn proportional_fair_gives_unequal_ues_equal_time() {
         let window = UeScheduler::ProportionalFair { window_slots: 2000 };
         let got = run(window, &[1.0, 10.0], 400_000);
         assert!(

@@ -1,4 +1,4 @@
-//! Station function of HW, which every node offers. An observer is called for executed pings.
+//! Station function of HW, which every node offers. A callback reports each executed ping.
 use super::{StationContext, StationFunction};
 use ranlab_e2::agent::RanFunction;
 use ranlab_e2::functions::hw::Hw as Function;

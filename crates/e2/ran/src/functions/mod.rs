@@ -52,7 +52,7 @@ pub trait StationFunction: Sync {
         Requires::default()
     }
 
-    /// Returns whether the node offers the function without naming it, because it belongs to a function that is named.
+    /// Returns whether the node offers the function even if it is not named, because it belongs to a named function.
     fn comes_with(&self, station: &StationContext<'_>) -> bool {
         let _ = station;
         false
@@ -101,7 +101,7 @@ impl StationContext<'_> {
         function.unit().is_none() || self.unit.is_none() || function.unit() == self.unit
     }
 
-    /// Returns the time of day at time zero, in microseconds since the Unix epoch.
+    /// Returns the time of day at [`Time::ZERO`](ranlab_e2::Time::ZERO), in microseconds since the Unix epoch.
     pub fn epoch_us(&self) -> i64 {
         self.template.epoch_us
     }

@@ -1,5 +1,5 @@
-//! The base station side of CCC. It reports read-only attributes of a radio, and implements RRM policies, which
-//! divide the resource blocks among slices, with RC's quotas.
+//! The base station side of CCC. It reports the attributes of a radio, and switches its cell off and on. RRM policies,
+//! which divide the resource blocks among slices, are implemented with RC's quotas.
 use super::power::Admin;
 use super::rc::RcSource;
 use ranlab_e2::Time;
@@ -90,7 +90,7 @@ fn supported(name: &str, attributes: &[&str], style: i64, written: bool) -> Supp
     SupportedStructure { name: name.to_owned(), attributes: attributes.iter().map(attribute).collect() }
 }
 
-/// Returns a cell structure's attributes with the supported services, of which one attribute is writable.
+/// Returns a cell structure's attributes with the supported services. Only the attribute `written` is writable.
 fn supported_in_part(name: &str, attributes: &[&str], written: &str) -> SupportedStructure {
     let mut structure = supported(name, attributes, CELL_STYLE, false);
     let all = supported(name, attributes, CELL_STYLE, true).attributes;
@@ -219,7 +219,7 @@ impl CccSource {
         Ok(Policy { resource: written.resource, quotas: new, values })
     }
 
-    /// Applies all policies of a control together. The sums of the quotas are checked with all policies in force.
+    /// Applies all policies of a control together. Their quotas must be valid together with the quotas of the policies in force.
     fn share(&self, policies: &[&Policy]) -> Result<(), Cause> {
         let of = |resource| {
             let of = policies.iter().filter(move |it| it.resource == resource);
@@ -312,7 +312,7 @@ impl CccStation for CccSource {
             Some(cell) if cell.cell() != Some(self.steered.cell) => return refuse(Cause::NotAvailable),
             Some(_) => {}
         }
-        // Policies are checked first, because switching the cell does not change them.
+        // All policies are checked before any structure is written. Switching the cell does not affect them.
         let read =
             |write: &Write| is_structure(&write.name, RRM_POLICY_RATIO).then(|| self.read_policy(write));
         let read: Vec<_> = writes.iter().map(read).collect();

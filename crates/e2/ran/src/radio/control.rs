@@ -89,7 +89,7 @@ impl Radio {
                 up: None,
             };
             let associated = self.cell.command(&Command::Associate(self.homes.iter().map(home).collect()));
-            // Both exist, because assignments are removed together with their UEs and slices.
+            // The UEs and slices exist, because assignments are removed together with them.
             debug_assert!(associated.is_ok(), "{associated:?}");
         }
     }

@@ -1,5 +1,5 @@
-//! A base station's radio in coarse time steps (fluid model). It provides statistics of user traffic at the cost of
-//! the light generator, for large fleets. It models bytes instead of packets and has no control functions.
+//! A base station's radio in coarse time steps (fluid model). It provides statistics of user traffic for large fleets, and is as cheap as
+//! the generator of statistics ([`ranlab_radio::Cell`]). It models bytes instead of packets and has no control functions.
 use super::RadioError;
 use super::plan::{RadioConfig, TrafficKind};
 use crate::stats::CellFacts;

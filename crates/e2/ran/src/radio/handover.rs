@@ -12,7 +12,7 @@ use std::sync::Arc;
 pub struct HandedOver {
     /// Departure of the UE from the source.
     pub source: UeMovement,
-    /// Arrival of the UE at the target, after other movements in the meantime.
+    /// Movements at the target until the handover, followed by the arrival of the UE.
     pub target: Vec<UeMovement>,
 }
 

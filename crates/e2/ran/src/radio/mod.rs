@@ -1,5 +1,5 @@
-//! A base station's radio: a cell of [`ranlab_radio::user_plane`] with functions for controllers. UEs attach, send
-//! traffic and detach as planned.
+//! A base station's radio: a cell of [`ranlab_radio::user_plane`] that controllers can observe and control. UEs attach,
+//! send traffic and detach as planned.
 //!
 //! A [`Radio`] has no clock; the driver passes the time to [`Radio::pass`]. The radio is as late as its driver, or
 //! later if the machine cannot keep up. The delay is measured, and no slot is skipped.
@@ -184,7 +184,7 @@ impl Radio {
         made.first_rnti = place.first_rnti();
         made.down = convert::slices(&SliceSet::default());
         let plan = config.plan(place, plmn, start_us)?;
-        // The trial cell reports errors of UEs that attach later.
+        // All UEs attach to a trial cell, so that invalid UEs are reported now and not when they attach later.
         let mut trial = Cell::new(made.clone())?;
         for (_, turn) in &plan {
             if let plan::PlannedEvent::Come(ue) = turn {

@@ -1,7 +1,7 @@
 //! The interfaces of a gNB as reported by NI: messages on NG, Xn and F1 when UEs attach, detach and are handed over.
 //!
 //! A radio has neither a core network nor real neighbours. The reported messages are those that a base station would
-//! send and receive. They contain the mandatory elements, as far as identities, cells and causes suffice for them
+//! send and receive. They contain those mandatory elements that consist of identities, cells and causes
 //! ([`ranlab_e2_codec::ap::messages`]). Messages that need keys, RRC messages or sessions are not reported: context
 //! setup on NG, handover preparation, and path switch. UEs are identified by C-RNTI, as in KPM and RC.
 use super::{Radio, SharedRadio, SharedSite};

@@ -73,7 +73,7 @@ impl Power {
 }
 
 impl Radio {
-    /// Locks a cell in shutdown that has no UEs left. Attaches the waiting UEs to a cell that serves again.
+    /// Locks the cell if it is shutting down and has no UEs left. Attaches the waiting UEs if the cell serves again.
     pub(super) fn follow_power(&mut self) -> Vec<UeMovement> {
         if self.power.admin == Admin::ShuttingDown && self.rntis.is_empty() {
             self.power.admin = Admin::Locked;

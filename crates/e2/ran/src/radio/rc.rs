@@ -1,5 +1,5 @@
-//! The base station side of RC. Quotas become slices of the network virtualization substrate, and handovers are
-//! executed. RRC states of UEs and handover decisions of the base station are reported.
+//! The base station side of RC. It executes quotas as slices of the scheduler NVS, and hands UEs over. It reports the
+//! RRC states of UEs and the handover decisions of the base station.
 use super::neighbours::NeighbourTable;
 use super::{Radio, SharedRadio, UeMovement, hand_over};
 use crate::stats::UeIdType;
@@ -204,7 +204,7 @@ impl RcSource {
     }
 }
 
-/// Stores UE movements that the agents of a radio are notified of in the radio's next pass.
+/// Stores UE movements at a radio. Its next pass notifies the agents of them.
 fn notify_agents(radio: &SharedRadio, moved: impl IntoIterator<Item = UeMovement>) {
     lock(radio).moved.extend(moved);
 }

@@ -3,13 +3,13 @@
 //!
 //! | export | role | meaning |
 //! |---|---|---|
-//! | `admits(packet_bytes: i32, bearer_bytes: i64, now_us: i64) -> i32` | pacer | not 0 if a packet may go to RLC |
+//! | `admits(packet_bytes: i32, bearer_bytes: i64, now_us: i64) -> i32` | pacer | whether a packet may go to RLC; 0: no |
 //! | `queues() -> i32` | scheduler | address in `memory` where the queues are written; called once |
-//! | `pick(queues: i32, now_us: i64) -> i32` | scheduler | index of the next queue, of `queues` in all; below 0: none now |
+//! | `pick(queues: i32, now_us: i64) -> i32` | scheduler | index of the next queue (`queues`: number of queues); negative: no queue now |
 //! | `memory` | scheduler | |
 //!
-//! A queue takes 32 bytes, little endian: its number u32; length of its first packet u32, 0 if the queue is empty or a
-//! shaper holds it back; bytes queued u64; packets queued u64; bytes sent u64.
+//! A queue takes 32 bytes, little endian: its number (u32), the length of its first packet (u32; 0 if the queue is
+//! empty or a shaper holds it back), bytes queued (u64), packets queued (u64), and bytes sent (u64).
 use super::stage::{StageFactory, StageMeter};
 use ed25519_dalek::{Signature, VerifyingKey};
 use ranlab_e2_codec::e2sm::control::{Reason, Refusal};

@@ -1,5 +1,5 @@
-//! The cells of a base station: a single cell, or the cells of a CU's DUs. Handles UEs that move between the cells,
-//! RRC, and the driver.
+//! The cells of a base station: a single cell, or the cells of a CU's DUs. Hands UEs over between the cells, collects
+//! their RRC events, and advances their time.
 use super::{Radio, SharedRadio, UeMovement, hand_over};
 use crate::stats::CellFacts;
 use ranlab_e2::Time;

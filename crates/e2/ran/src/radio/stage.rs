@@ -114,7 +114,7 @@ impl Radio {
         Ok(())
     }
 
-    /// Unloads the stages of a UE. The configuration of trusted keys does not change.
+    /// Unloads the stages of a UE from the cell. `Stages::forget` removes their entries.
     pub(super) fn take_out_stages(&mut self, rnti: u16) {
         for (_, role) in self.stages.loaded.keys().filter(|(of, _)| *of == rnti) {
             self.cell.load_stage(rnti, model(*role), None);

@@ -1,4 +1,4 @@
-//! Payloads of the statistics service models, generated from a cell of the model.
+//! Payloads of the statistics service models, generated from a cell of the radio model.
 pub(crate) mod cell;
 pub(crate) mod digest;
 pub(crate) mod gtp;
@@ -130,7 +130,7 @@ pub type SharedCell = Arc<Mutex<Cell>>;
 /// Source of a node's statistics.
 #[derive(Clone)]
 pub enum CellSource {
-    /// The light generator, advanced on demand.
+    /// A cell that only generates statistics, advanced on demand.
     Cell(SharedCell),
     /// A radio, driven in real time.
     Radio(SharedRadio),

@@ -23,7 +23,7 @@ use std::time::Duration;
 
 const MS: Duration = Duration::from_millis(1);
 const SECOND: Duration = Duration::from_secs(1);
-/// Time to settle before each measurement of a figure; four seconds are measured after it.
+/// Time to settle before each measurement of a figure.
 const SETTLE: Duration = SECOND;
 const LOOK: Duration = Duration::from_secs(4);
 
@@ -192,7 +192,7 @@ fn figure_11_reduces_voice_delay_at_full_load() {
     world.pass(20 * SECOND);
     recorded.0.lock().unwrap().clear();
     let transparent = world.measure();
-    // The published values equal the measured ones, and far exceed the limit of the xApp.
+    // The reported waiting time in RLC far exceeds the limit of `ranlab xapp traffic`.
     let messages = std::mem::take(&mut *recorded.0.lock().unwrap());
     let last = &messages.last().unwrap()["bearers"][0];
     assert!(last["rlc_sojourn_us"].as_u64().unwrap() > 200_000, "{last}");

@@ -108,13 +108,13 @@ ranlab_machine::routes! {
     }
 }
 
-/// Returns a response with a result or a fault.
+/// Converts a fault to an error response.
 fn concluded(result: Result<Response, Fault>) -> Result<Response, Response> {
     result.map_err(|fault| refused(&fault))
 }
 
 impl A1 {
-    /// Returns a server for these policy types; xApps find the policies in the shared store.
+    /// Returns a server for these policy types. It keeps the policies in the shared store, where xApps find them.
     pub fn new(types: BTreeMap<String, PolicyType>, commons: SharedData) -> Self {
         Self { types: Arc::new(types), commons }
     }

@@ -5,7 +5,7 @@ use serde_json::{Map, Value as Json};
 
 /// Maximum nesting depth of a schema and of the values that it describes.
 const DEPTH_MAX: usize = 32;
-/// Maximum number of steps of one check; nested alternatives multiply.
+/// Maximum number of steps of one check. Nested alternatives multiply the number of steps.
 const STEPS_MAX: usize = 20_000;
 /// Keywords without constraints.
 const NOTES: [&str; 9] =
@@ -53,7 +53,8 @@ impl Schema {
     /// Validates a schema.
     ///
     /// # Errors
-    /// Names the position of an unknown keyword or invalid keyword value, and what is allowed.
+    /// Returns a text with the position of an unknown keyword or invalid keyword value, and with the allowed keywords
+    /// or values.
     pub fn new(schema: Json) -> Result<Self, String> {
         known(&schema, &schema, "#", 0)?;
         Ok(Self(schema))
@@ -67,7 +68,7 @@ impl Schema {
     /// Validates a value against the schema.
     ///
     /// # Errors
-    /// Names the position and the reason of the first mismatch.
+    /// Returns a text with the position and the reason of the first mismatch.
     pub fn check(&self, value: &Json) -> Result<(), String> {
         Check { root: &self.0, steps: STEPS_MAX }.value(&self.0, value, "", 0)
     }

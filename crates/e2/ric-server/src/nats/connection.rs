@@ -66,7 +66,8 @@ impl EventForwarder {
     }
 }
 
-/// Returns the index of the server for an attempt: first all other servers, then the last one, and so on.
+/// Returns the index of the server for an attempt. All other servers come first, then the lost server. Then the order
+/// repeats.
 fn turn(is_last: &[bool], tries: usize) -> Option<usize> {
     let places =
         |last: bool| is_last.iter().enumerate().filter(move |(_, it)| **it == last).map(|(place, _)| place);

@@ -10,8 +10,8 @@ use tokio::sync::oneshot;
 /// reconnect.
 const WAITING_MAX: usize = 256;
 
-/// Publishes the monitor's reports from separate threads, until the monitor is dropped. Lost or initially
-/// unreachable servers are reconnected to. Messages without room are dropped and counted. Messages in flight
+/// Publishes the monitor's reports from separate threads, until the monitor is dropped. Connects again if a server is
+/// unreachable at first or the connection is lost. Messages without room are dropped and counted. Messages in flight
 /// when a connection breaks are lost, which receivers see as a gap in `sequence`.
 ///
 /// # Errors
@@ -26,7 +26,7 @@ pub async fn publish(config: NatsConfig, messages: Messages) -> Result<(), NatsE
         };
         runtime.block_on(async move {
             let client = connect(&config).await.map(|client| (client, tokio::runtime::Handle::current()));
-            // If the receiver has been dropped, no end will be signalled.
+            // If the caller has been dropped, nothing signals the end, so the thread does not wait for it.
             if begun.send(client).is_ok() {
                 let _ = ends.await;
             }

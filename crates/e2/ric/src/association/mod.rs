@@ -61,9 +61,9 @@ struct StationUnit {
     doubtful: BTreeSet<(u16, String)>,
     /// RNTIs whose associations have to be compared with the policy.
     look: BTreeSet<u16>,
-    /// Pending control; `false` once the RNTI has been reused or the E2 node was disconnected.
+    /// Pending control. The flag becomes `false` if the RNTI is reused or the E2 node is disconnected.
     under_way: Option<(UnitCommand, bool)>,
-    /// Refused steps and the reason; retried after a delay.
+    /// Refused steps, each with its reason. They are retried after a delay.
     refused: BTreeMap<UnitCommand, String>,
     /// Number of RRC indications that could not be decoded.
     malformed: u64,

@@ -91,7 +91,7 @@ impl Association {
         let Some((step, is_same)) = part.under_way.take() else { return };
         match ended {
             Ok(()) => part.done(step, is_same),
-            // The E2 node does not know the controller, so the UE is hidden from it.
+            // The E2 node does not know the controller, so the UE is already hidden from this controller.
             Err(fault) if fault.reason().is_some() && matches!(step, UnitCommand::Hide(..)) => {
                 part.done(step, is_same);
             }

@@ -38,7 +38,8 @@ pub fn cluster(ric: &Ric, now: Time, after: &str) -> Option<Json> {
     }))
 }
 
-/// Starts draining: hands the base stations over one by one; this RIC accepts no further ones. A repeated call continues the handover.
+/// Starts draining. The base stations are handed over one by one, and this RIC accepts no further base stations. A
+/// repeated call continues the handover.
 ///
 /// # Errors
 /// Returns [`NotDrained`], without any change, if no other RIC would take the base stations.

@@ -102,7 +102,7 @@ fn refusal(model: Option<&'static dyn Model>, words: Option<&Bytes>) -> Json {
     }
 }
 
-/// Returns the known reason for which a base station refuses a control that is valid otherwise.
+/// Returns the reason for which base stations are known to refuse this control although it is valid.
 pub(super) fn known_refusal(model: Option<&'static dyn Model>, message: &Bytes) -> Option<&'static str> {
     match model?.oid() {
         rc::OID => Some(NO_SUCH_UE),

@@ -50,7 +50,7 @@ pub(super) struct Effect {
     target: Target,
     details: Option<ControlDetails>,
     subscription: u32,
-    /// Slice of each subscription to the UEs of a slice.
+    /// Slices with a subscription that reports only their UEs, by id of the subscription.
     members: BTreeMap<u32, String>,
     sm: String,
     period_ms: u32,
@@ -155,7 +155,7 @@ fn kpm_report(
 }
 
 impl Console {
-    /// Starts measuring before the control, then sends the control.
+    /// Starts the measurement. The control is sent once the reports before it have arrived.
     pub(super) fn begin_effect(
         &mut self,
         call: &mut Call<'_>,
@@ -265,7 +265,7 @@ impl Console {
         }
     }
 
-    /// Applies the outcome of the control; the period after the control begins.
+    /// Applies the outcome of the control. The part of the measurement after the control begins.
     pub(super) fn effect_commanded(&mut self, id: u64, words: Json) {
         if let Some(effect) = self.effects.get_mut(&id) {
             effect.measured.commanded();
@@ -282,8 +282,8 @@ impl Console {
         Some(effect.token)
     }
 
-    /// Handles the loss of a subscription to the UEs of a slice. Returns whether the subscription belonged to this measurement, which
-    /// continues without it.
+    /// Handles the end of a subscription that reports the UEs of a slice. Returns whether the subscription belonged to
+    /// this measurement, which continues without it.
     pub(super) fn is_member_lost(&mut self, id: u64, subscription: u32) -> bool {
         self.effects.get_mut(&id).is_some_and(|effect| effect.members.remove(&subscription).is_some())
     }

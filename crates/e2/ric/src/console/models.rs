@@ -3,7 +3,7 @@ use ranlab_e2_codec::e2sm::{Column, Form, Kind, Model, SmError};
 use serde_json::{Value as Json, json};
 use std::time::Duration;
 
-/// Period used to test whether a model reports periodically.
+/// Period with which the code tests whether a model can report periodically.
 const PERIOD: Duration = Duration::from_secs(1);
 
 /// Returns all models: names, columns with units and kinds, and supported requests.

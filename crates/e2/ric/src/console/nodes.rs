@@ -12,8 +12,8 @@ use serde_json::{Value as Json, json};
 const SILENT_PERIODS: u32 = 3;
 /// Maximum length of a RAN function name, in characters (E2SM: 150).
 const NAME_MAX: usize = 150;
-/// Maximum number of optional fields in a RAN function definition (KPM has 2, RC 5). The actual number is found by trial: the length field
-/// of the name is only correct for one number.
+/// Maximum number of optional fields in a RAN function definition (KPM has 2, RC has 5). All numbers are tried, because
+/// the length field of the name is correct for only one of them.
 const OPTIONALS_MAX: u32 = 8;
 
 /// Returns all nodes with their functions, subscriptions, counters and hints on likely faults.
@@ -31,7 +31,7 @@ pub fn nodes(snapshot: &RicSnapshot, now: Time) -> Json {
     })
 }
 
-/// Returns one node in the same form.
+/// Returns one node in the form of [`nodes`].
 pub fn one(node: &NodeSnapshot, hints: &[Hint], now: Time) -> Json {
     let about = hints.iter().filter(|hint| hint.node == Some(node.info.id));
     self::node(node, about.map(|hint| hint_of(hint, now)).collect(), now)
@@ -105,8 +105,8 @@ fn hint_of(hint: &Hint, now: Time) -> Json {
     })
 }
 
-/// Returns the name of a RAN function from its definition: the short name of a JSON definition, the whole of
-/// an ASCII definition, or the short name of the RANfunction-Name at the start of an O-RAN definition.
+/// Returns the name of a RAN function from its definition: the short name in a JSON definition, an ASCII definition as
+/// a whole, or the short name in the RANfunction-Name of an O-RAN definition.
 fn name(definition: &[u8]) -> Option<String> {
     let json =
         || ccc::FunctionDefinition::decode_as(Encoding::Json, &Bytes::copy_from_slice(definition)).ok();
@@ -118,7 +118,8 @@ fn name(definition: &[u8]) -> Option<String> {
         definition
     } else {
         (0..=OPTIONALS_MAX).find_map(|optionals| {
-            // The position of the length field: extension and presence bits of the definition, of the name, and of the string.
+            // Number of bits before the length field: extension and presence bits of the definition, of the name, and
+            // of the string.
             let at = 1 + optionals + 2 + 1;
             let bits = definition.iter().take(4).fold(0u32, |bits, octet| bits << 8 | u32::from(*octet));
             let len = (bits >> (32 - at - 8) & 0xff) as usize + 1;
@@ -189,9 +190,9 @@ fn kind_and_bits(id: &GlobalE2NodeId) -> (&'static str, ShortBits) {
 }
 
 /// Returns the name that O-RAN SC's E2 termination gives a node, e.g. `gnb_505_001_00000001` or
-/// `gnbd_505_001_00000001_1f`: two hexadecimal digits per byte of the identity, then CU-UP or DU id. E2
-/// termination cuts off the name after 19 characters before the identity (`ng_enB_macro_505_00_000001`), so nodes of
-/// different networks can have the same name. Here the network is always complete.
+/// `gnbd_505_001_00000001_1f`: two hexadecimal digits per byte of the identity, then CU-UP or DU id. E2 termination
+/// shortens the part before the identity to 19 characters (`ng_enB_macro_505_00_000001`), so nodes of different
+/// networks can have the same name. The name returned here always contains the whole network.
 pub fn inventory_name(id: &GlobalE2NodeId) -> String {
     let network = id.plmn().to_string();
     let (mcc, mnc) = network.split_once('.').unwrap_or((&network, ""));

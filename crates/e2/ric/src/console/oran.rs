@@ -15,7 +15,7 @@ use std::task::{Context, Poll, Waker};
 const DETAILS_MAX: usize = 16;
 /// Maximum number of stored requests.
 const GROUPS_MAX: usize = 1_024;
-/// Maximum number of queued notifications; beyond, the oldest are dropped.
+/// Maximum number of queued notifications. At the limit, the oldest are dropped.
 const NOTIFICATIONS_MAX: usize = 1_024;
 
 #[derive(Debug, Deserialize)]

@@ -1,9 +1,9 @@
-//! Activity of all nodes and xApps of a RIC, for pages that stay open. Changes are sent about once per second
-//! through a [`Feed`]. Without listeners nothing is computed, and all listeners share one computation.
+//! Activity of all nodes and xApps of a RIC, for live pages. Changes are sent about once per second through a [`Feed`].
+//! Without listeners nothing is computed, and all listeners share one computation.
 //!
-//! A line is a JSON object. `begin` starts a complete list, `totals` and `xapps` are totals, and nodes are in
-//! `new` `[key, id, kind, models, peer]`, `set` `[key, state, rate, subscriptions, requests, queued, delay]`
-//! and `gone` `[key]`.
+//! A line is a JSON object. `begin` starts a complete list, and `totals` and `xapps` are totals. Nodes are rows in
+//! `new` (`[key, id, kind, models, peer]`), `set` (`[key, state, rate, subscriptions, requests, queued, delay]`) and
+//! `gone` (`[key]`).
 use super::{Feed, FeedReceiver, Filter, Line};
 use crate::clock::WallClock;
 use ranlab_e2::Time;
@@ -19,8 +19,8 @@ use std::time::Duration;
 
 /// Interval between updates.
 pub const LOOK: Duration = Duration::from_secs(1);
-/// Maximum number of nodes listed individually, lowest ids first; further ones count in the totals only. This
-/// number fits a listener's queue regardless of what the nodes offer.
+/// Maximum number of nodes listed individually, lowest ids first; further ones count in the totals only. The complete
+/// list of this number of nodes fits a listener's queue, even if each node offers many models.
 pub const NODES_MAX: usize = 10_000;
 /// Maximum number of xApps listed individually.
 pub const XAPPS_MAX: usize = 256;
@@ -28,10 +28,10 @@ pub const XAPPS_MAX: usize = 256;
 const HINTS_MAX: usize = 20;
 /// Maximum number of nodes per line.
 const ROWS_MAX: usize = 1_000;
-/// Weight of a new sample in the smoothed rate; one second is a short sample for a node that reports once per
-/// second.
+/// Weight of a new sample in the smoothed rate. The rate is smoothed, because a sample of one second is short for a
+/// node that reports once per second.
 const NEW_RATE: f64 = 0.4;
-/// Relative change of a rate that is reported.
+/// Minimum relative change of a rate that is reported.
 const TELLING: f64 = 0.05;
 
 /// State of a node: `away` (disconnected), `idle` (no subscriptions), `reporting`, or `silent`
@@ -65,8 +65,8 @@ struct NodeEntry {
     looked: u64,
 }
 
-/// Maximum clock error: a report may carry a timestamp this far in the future. The delay of a report with a
-/// later timestamp, or one more than an hour old, is unknown.
+/// Maximum clock error: a report may carry a timestamp this far in the future. The delay of a report is unknown if its
+/// timestamp is later, or more than an hour old.
 const CLOCK_ERROR_US: i64 = 5_000;
 const DELAY_MAX_US: i64 = 3_600_000_000;
 
@@ -88,7 +88,7 @@ struct OverviewState {
     totals: Json,
     xapps_told: Json,
     hints: Json,
-    /// Longest report delay per node since the last update, for nodes with subscriptions made here.
+    /// Longest report delay per node since the last update, for nodes with subscriptions of the console.
     delays: BTreeMap<GlobalE2NodeId, i64>,
     clock: WallClock,
 }
@@ -364,14 +364,14 @@ fn row(key: u32, summary: &NodeSummary) -> String {
     format!("[{key},{},{rate},{subscriptions},{requests},{queued},{delay}]", *state as u8)
 }
 
-/// Returns whether two states of a node differ by more than the jitter of one second.
+/// Returns whether a node has changed. Changes of the rate up to [`TELLING`] do not count.
 fn is_news(before: &NodeSummary, now: &NodeSummary) -> bool {
     let rate =
         (now.rate - before.rate).abs() > before.rate * TELLING || (now.rate == 0.0) != (before.rate == 0.0);
     rate || NodeSummary { rate: 0.0, ..before.clone() } != NodeSummary { rate: 0.0, ..now.clone() }
 }
 
-/// Rounds a rate to three decimals.
+/// Rounds a rate to three significant digits. Rates below 0.01 become 0.
 fn rounded(rate: f64) -> f64 {
     let unit = 10f64.powf(rate.max(0.1).log10().floor() - 2.0);
     let rounded = (rate / unit).round() * unit;

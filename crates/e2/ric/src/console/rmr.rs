@@ -14,12 +14,12 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 
-/// Maximum number of xApps with queued messages; messages to a further one are dropped.
+/// Maximum number of xApps with queued messages. Messages to further xApps are dropped.
 const LINKS_MAX: usize = 64;
 /// Maximum number of messages queued for an xApp.
 const MESSAGES_MAX: usize = 1_024;
-/// Maximum number of bytes queued for an xApp; beyond either limit, the oldest messages are dropped. librmr's
-/// own ring has 4,096 messages and drops silently.
+/// Maximum number of bytes queued for an xApp. Beyond this limit or [`MESSAGES_MAX`], the oldest messages are dropped.
+/// For comparison: the ring of librmr holds 4,096 messages and drops without a report.
 const BYTES_MAX: usize = 4 << 20;
 /// Requestor id that O-RAN SC's subscription manager uses in all its requests.
 const REQUESTOR: u16 = 123;
@@ -48,7 +48,7 @@ struct Link {
 
 #[derive(Debug, Default)]
 struct Links {
-    /// Address for responses of xApps; `None` while no transport is open, when no messages are produced.
+    /// Address for responses of xApps. `None` while no transport is open; then no messages are produced.
     source: Option<String>,
     links: BTreeMap<SocketAddr, Link>,
     fresh: VecDeque<SocketAddr>,
@@ -128,7 +128,7 @@ impl Rmr {
         Poll::Pending
     }
 
-    /// Removes the queue of an xApp; its messages and `lost` further ones count as dropped.
+    /// Removes the queue of an xApp. Its messages and `lost` further messages count as dropped.
     pub fn close(&self, to: SocketAddr, lost: u64) {
         let mut all = crate::lock(&self.0);
         let waiting = all.links.remove(&to).map_or(0, |link| link.waiting.len() as u64);

@@ -171,7 +171,7 @@ pub(super) enum SubscriptionOwner {
     Effect(u64),
 }
 
-/// Subscription made here.
+/// Subscription that was requested through the console.
 #[derive(Debug)]
 pub(super) struct ConsoleSubscription {
     target: Target,

@@ -17,7 +17,7 @@ pub const NAME: &str = "host";
 /// Maximum number of queued orders; further orders get status 503.
 const ORDERS_MAX: usize = 64;
 
-/// Returns the last lines of an xApp's log, oldest first.
+/// Function that returns the last lines of an xApp's log, oldest first.
 type Tail = Arc<dyn Fn() -> Vec<String> + Send + Sync>;
 
 /// Mailbox between the RIC, which takes northbound requests, and the host, which starts processes. Clones
@@ -78,7 +78,7 @@ impl HostingHandle {
 pub struct Host(HostingHandle);
 
 impl Host {
-    /// Returns an iApp that reads from and orders through this mailbox.
+    /// Returns an iApp that reads statuses and logs from this mailbox, and queues orders in it.
     pub fn new(desk: HostingHandle) -> Self {
         Self(desk)
     }

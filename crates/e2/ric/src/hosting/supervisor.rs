@@ -41,7 +41,7 @@ pub struct XappSpec {
     pub name: String,
     /// Restart policy.
     pub restart: Restart,
-    /// Whether to start it immediately.
+    /// Whether to start the xApp immediately.
     pub start: bool,
 }
 
@@ -322,7 +322,7 @@ impl Supervisor {
     pub fn end_all(&mut self, now: Time) {
         let names: Vec<_> = self.entries.iter().map(|entry| entry.spec.name.clone()).collect();
         for name in names {
-            // The name exists.
+            // The xApp exists, so the order cannot fail.
             let _ = self.order(now, &name, ProcessRequest::Stop);
         }
     }

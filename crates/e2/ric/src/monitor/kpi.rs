@@ -1,9 +1,8 @@
 //! Latest KPIs of nodes, slices and UEs as metrics, in Prometheus text format and in InfluxDB line protocol.
 //!
-//! A metric is named `ranlab_kpi_MODEL_COLUMN` and has the label `node` and, depending on the row, `ue`,
-//! `bearer`, `tunnel`, `queue` or `slice`. Exported are the columns of the narrow table view; text columns
-//! among them become labels. The number of series is limited; rows beyond the limit are counted and not
-//! exported.
+//! A metric is named `ranlab_kpi_MODEL_COLUMN` and has the label `node` and, depending on the row, `ue`, `bearer`,
+//! `tunnel`, `queue` or `slice`. The columns of the narrow table view are exported. Text columns among them become
+//! labels. The number of series is limited; rows beyond the limit are counted and not exported.
 use super::{MonitorHandle, NodeStats, ReportStats};
 use ranlab_e2::Time;
 use ranlab_e2_codec::e2sm::{Column, Kind, Model, RowKey, Value};
@@ -14,9 +13,10 @@ use std::time::Duration;
 
 /// Default maximum number of exported series.
 pub const SERIES_MAX: usize = 10_000;
-/// Age of the last report beyond which values are no longer exported, or ten periods if that is longer.
+/// Minimum age of the last report at which values are no longer exported. For long report periods, [`STALE_PERIODS`]
+/// applies.
 const STALE: Duration = Duration::from_secs(30);
-/// Number of periods without a report after which values are stale.
+/// Number of periods without a report after which values are no longer exported.
 const STALE_PERIODS: u32 = 10;
 
 /// KPI export of a monitor.
@@ -31,7 +31,7 @@ pub struct KpiExport {
 /// Export of a model's columns.
 struct ModelExport {
     model: &'static dyn Model,
-    /// Position among the models: the order of `--kpi`.
+    /// Position among the models, in the order of `--kpi`.
     position: usize,
     columns: Vec<Column>,
     metrics: Vec<Metric>,
@@ -253,8 +253,8 @@ fn row_labels(node: &str, key: RowKey, columns: &[Column], values: &[Value]) -> 
     labels(&pairs)
 }
 
-/// Appends a report in InfluxDB line protocol: one line per row; the measurement is the model, key numbers
-/// and texts are tags, numeric columns are fields.
+/// Appends a report in InfluxDB line protocol, with one line per row. The measurement is the model. Key numbers and
+/// texts are tags, numeric columns are fields.
 pub(super) fn lines(
     out: &mut String,
     node: &str,

@@ -9,7 +9,8 @@ use std::sync::Arc;
 use serde_json::{Map, Value as Json, json};
 
 impl MonitorHandle {
-    /// Returns the reply to a request: all nodes in short, all UEs (`ues`), or all values of the node that the path names (`gnb 505.01 5`).
+    /// Returns the reply to a request: a summary of all nodes, all UEs (`ues`), or all values of the node that the path
+    /// names (`gnb 505.01 5`).
     pub fn northbound(&self, request: &NorthboundRequest) -> NorthboundReply {
         let nodes = self.snapshot();
         if request.path.is_empty() {
@@ -80,7 +81,7 @@ fn values(node: &NodeStats) -> Json {
     json!({ "node": node.node.to_string(), "models": models.collect::<Map<_, _>>() })
 }
 
-/// Formats a row with the numbers of its key.
+/// Formats a row as an object: first the ids in its key (RNTI, bearer, tunnel), then its values.
 pub(crate) fn row(columns: &[Column], key: RowKey, values: &[Value]) -> Json {
     let mut row = Map::new();
     let ids = [("rnti", key.ue()), ("rbid", key.bearer().map(u32::from)), ("teid", key.tunnel())];

@@ -1,5 +1,5 @@
-//! State of the slicing controller handed over between RICs: the policy and, per base station, the UEs that a REST request associated with
-//! a slice. The policy must not move these UEs.
+//! State that slicing controllers of different RICs hand over: the policy and, per base station, the UEs that a REST
+//! request associated with a slice. The policy must not move these UEs.
 use super::resources::Rule;
 use super::{PolicyResource, Slicing};
 use crate::northbound::Fault;
@@ -20,7 +20,7 @@ struct Station {
     by_hand: BTreeSet<u16>,
 }
 
-/// Serialises a value; an empty value gives an empty text.
+/// Serialises a value, or returns an empty text if `nothing` is set.
 fn written(nothing: bool, what: &impl Serialize) -> Bytes {
     if nothing { Bytes::new() } else { serde_json::to_vec(what).unwrap_or_default().into() }
 }

@@ -69,7 +69,7 @@ impl Slicing {
             Err(fault) => fault.reply(token),
         };
         let id = match waiting {
-            // The new cell arrives with an RRC event.
+            // The new cell is reported later, in an RRC event.
             Waiting::HandOver { token } => return out.reply(reply(token)),
             Waiting::Quotas { token, instead: Some(control), .. } if ended.is_err() => {
                 return self.send_quotas(*control, token, out);
@@ -91,7 +91,7 @@ impl Slicing {
             Waiting::Policy { node, command, rntis } => {
                 match ended {
                     Ok(()) => self.took_effect(&node, &command),
-                    // Another controller created the slice in the meantime; the next report contains it.
+                    // Another controller has created the slice in the meantime. The next report contains it.
                     Err(fault) if fault.reason() == Some(Reason::Exists.name()) => return,
                     Err(fault) => {
                         if let Some(known) = self.nodes.get_mut(&node) {

@@ -1,7 +1,8 @@
-//! Quotas of slices by S-NSSAI at base stations without SLICE: by CCC's policies, or by RC's style 2 action 6.
+//! Quotas of slices, by S-NSSAI, at base stations without SLICE. They are sent as policies of CCC, or as controls of RC
+//! (style 2, action 6).
 //!
-//! CCC is preferred: its policies apply to a cell. An order of RC names a UE, and OCUDU refuses an unknown one. RC is
-//! used after a refusal of CCC that a dedicated ratio of 0 may explain, as at OCUDU.
+//! CCC is preferred, because its policies apply to a cell. A control of RC must name a UE, and OCUDU refuses unknown
+//! UEs. RC is also used if CCC refuses quotas with a dedicated ratio of 0, as OCUDU does.
 use super::{Slicing, Waiting};
 use crate::northbound::{Call, Completion, Fault, FaultReply as _, NO_DEDICATED, NO_SUCH_UE};
 use bytes::Bytes;
@@ -127,7 +128,7 @@ impl Other {
         })
     }
 
-    /// Returns the known reason of a refusal of these quotas.
+    /// Returns the reason for which base stations are known to refuse these quotas.
     fn refusal(&self, id: &GlobalE2NodeId, quotas: &[SliceQuota]) -> Option<&'static str> {
         match self.means(id)? {
             Means::Ccc(..) => quotas.iter().any(|it| it.dedicated == 0).then_some(NO_DEDICATED),
@@ -210,7 +211,7 @@ impl Slicing {
         Ok(Completion::Later)
     }
 
-    /// Sends an order of RC after CCC's refusal of its quotas.
+    /// Sends quotas by RC after CCC has refused them.
     pub(super) fn send_quotas(&mut self, control: Control, token: u64, out: &mut IAppOutbox) {
         let Control { node, function, header, message } = control;
         let waiting = Waiting::Quotas { token, refusal: Some(NO_SUCH_UE), instead: None };

@@ -107,8 +107,7 @@ impl State {
         self.stations.get_mut(id).map(|station| (station, *tenant))
     }
 
-    /// Opens or closes the views of a base station according to its state, and schedules work for the open
-    /// ones.
+    /// Opens or closes the views of a base station according to its state, and schedules work for the open views.
     fn show(&mut self, id: GlobalE2NodeId) {
         let ready = self.stations.get(&id).is_some_and(SharedBaseStation::is_ready);
         for tenant in 0..self.tenants.leases.len() {
@@ -154,7 +153,7 @@ impl State {
         };
         let first = (gnb.gnb.gnb_id.value << 4) + nth;
         let free = |id: &GlobalE2NodeId| !self.stations.contains_key(id);
-        // There are fewer base stations than numbers.
+        // A free number exists, because there are fewer base stations than numbers.
         known.or_else(|| (first..=first + u64::from(u32::MAX)).map(identity).find(free))
     }
 
@@ -173,7 +172,8 @@ impl State {
         let tenants = &self.tenants;
         let station = self.stations.entry(id).or_insert_with(|| SharedBaseStation::new(part, cu, tenants));
         (station.part, station.cu, station.up) = (part, cu, true);
-        // Interfaces towards the core; interfaces between its E2 nodes do not concern the operators.
+        // Interfaces towards the core and other base stations. Interfaces between E2 nodes of the base station do not
+        // concern the operators.
         let core = |item: &&ComponentConfigItem| {
             matches!(
                 item.id,
@@ -213,8 +213,8 @@ impl State {
         report: SliceIndication,
         cells: BTreeSet<u16>,
     ) -> bool {
-        // A cell belongs to the first E2 node that reported a UE in it; a report about a UE that has just
-        // moved may be old.
+        // A cell belongs to the first E2 node that reported a UE in it. An old report of another E2 node may contain a
+        // UE that has just moved to this cell.
         let base = part.base_station();
         let others =
             || self.stations.values().filter(|it| it.part != *part && it.part.base_station() == base);
@@ -259,8 +259,8 @@ impl State {
         self.call();
     }
 
-    /// Stores a statistics message: of a DU for its base station, of a shared CU for the base stations of all
-    /// its DUs.
+    /// Stores a statistics message. A message of a DU belongs to its base station, and a message of a shared CU belongs
+    /// to the base stations of all its DUs.
     pub(super) fn keep(&mut self, part: &GlobalE2NodeId, oid: &'static str, message: Bytes) {
         let is_carrier = self.stations.values().any(|station| station.part == *part);
         let base = part.base_station();

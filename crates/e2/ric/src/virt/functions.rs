@@ -54,7 +54,7 @@ pub(super) fn all(desk: &TenantBroker, face: TenantNodeId) -> Vec<(Box<dyn RanFu
     ]
 }
 
-/// Appends the records of a statistics message whose UE satisfies the predicate.
+/// Function that appends those records of a statistics message whose UE satisfies the predicate.
 type Keep = fn(&[u8], &dyn Fn(u32) -> bool, &mut Vec<u8>);
 
 fn keep<E: PlainElement>(message: &[u8], its: &dyn Fn(u32) -> bool, rnti: fn(&E) -> u32, out: &mut Vec<u8>) {
@@ -79,7 +79,7 @@ impl StatsSource for Statistics {
                 let its = |rnti: u32| ues.contains(UeId(rnti.into())) && !is_later(rnti);
                 (self.keep)(message, &its, out);
             }
-            // No report yet: an empty list.
+            // Before the first report, the list is empty. It has the same encoding for all models.
             None => drop(encode_list(out, std::iter::empty::<mac::MacUe>(), 0)),
         }
     }

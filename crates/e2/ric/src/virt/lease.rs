@@ -13,11 +13,12 @@ use ranlab_e2_codec::e2sm::slice::{
 pub struct TenantShare {
     /// Service level agreement: share of all resources, in parts per million, greater than 0.
     pub share_ppm: u32,
-    /// First id of the range at the base station; the id of [`whole`](Self::whole).
+    /// First id of the range at the base station. It is the id of the slice [`whole`](Self::whole).
     pub first_id: u16,
     /// Number of further ids; the operator may use 0 to `ids - 1`.
     pub ids: u16,
-    /// Maximum number of slices at the same time; a base station has few for all operators.
+    /// Maximum number of slices at the same time. It is small, because all operators share the slices of a base
+    /// station.
     pub slices: usize,
 }
 
@@ -166,7 +167,7 @@ impl TenantShare {
 
 /// Distributes the unreserved rest of the share over the slices, in proportion to their capacities.
 ///
-/// Otherwise idle resources would be shared among all operators, and an operator with one small slice would
+/// If the rest were not reserved, it would be shared among all operators, and an operator with one small slice would
 /// lose most of its share. Returns the rest if no slice has a capacity.
 fn keep(slices: &mut [Slice], left_ppm: u64) -> u64 {
     let share = |slice: &Slice| match slice.parameters {

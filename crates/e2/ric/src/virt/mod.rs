@@ -13,10 +13,10 @@
 //! station ([`TenantBroker::agent`]). Both sides exchange data through the [`TenantBroker`], which hands [`BrokerTask`]s to its
 //! owner: a driver on sockets, or a simulation in virtual time. Virtualization controllers can be nested.
 //!
-//! A UE belongs to the operator whose PLMN or slice it selected. Resources are shared as in NVS, scaled by
-//! the operator's share ([`TenantShare`]). An operator's control gets its response when the base station has
-//! responded. State is limited to reports of base stations and controls since the operators connected; after
-//! a restart, operators have to send their controls again.
+//! A UE belongs to the operator whose PLMN or slice it selected. Resources are shared as in NVS, scaled by the
+//! operator's share ([`TenantShare`]). An operator's control gets its response when the base station has responded. The
+//! only state is the reports of base stations, and the operators' controls since they connected. After a restart,
+//! operators have to send their controls again.
 //!
 //! A CU-CP, a CU-UP and one DU are shown as one base station; with n DUs, as n base stations.
 //!
@@ -59,7 +59,7 @@ pub const NAME: &str = "virt";
 
 /// Timer that retries refused controls.
 const REFUSED_TIMER: u64 = 1;
-/// Indices of the watched service models; the statistics follow.
+/// Index of SLICE among the watched models. RRC follows, then [`STATISTICS`].
 const SLICE: usize = 0;
 const RRC: usize = 1;
 /// Statistics models that are partitioned by operator.

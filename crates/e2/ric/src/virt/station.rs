@@ -137,7 +137,7 @@ pub(super) struct SharedBaseStation {
     pub(super) report: Option<SliceIndication>,
     /// Last report of each statistics model.
     pub(super) stats: BTreeMap<&'static str, Bytes>,
-    /// RNTIs that were reassigned after the last report, by model; the report's values for them belong to
+    /// RNTIs that were reassigned after the last report, by model. The report's values for such an RNTI belong to
     /// another UE, possibly of another operator.
     later: BTreeMap<&'static str, BTreeSet<u16>>,
     /// View of each operator.
@@ -149,8 +149,8 @@ pub(super) struct SharedBaseStation {
     pub(super) refused: Option<String>,
 }
 
-/// Returns the slice for UEs of no operator. It reserves the share that is not leased, which would otherwise
-/// be added to the operators' shares; if nothing is left, it reserves the smallest share possible.
+/// Returns the slice for UEs of no operator. It reserves the share that is not leased, which would otherwise be added
+/// to the operators' shares. If nothing is left, it reserves the smallest share possible.
 fn nobodys(left_ppm: u32) -> Slice {
     let next_to_nothing = RateReservation { reserved_kbps: 1, reference_kbps: u32::MAX };
     Slice {

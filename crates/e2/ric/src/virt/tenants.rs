@@ -95,8 +95,8 @@ impl Tenants {
         let agreed = tenants.iter().try_fold(0, |sum: u32, it| sum.checked_add(it.share_ppm));
         let left_ppm =
             agreed.and_then(|agreed| WHOLE_PPM.checked_sub(agreed)).ok_or(VirtError::Overcommitted)?;
-        // `TENANTS_MAX` is small. One id per operator represents its whole share; id 0 is for UEs of no
-        // operator.
+        // The number fits, because `TENANTS_MAX` is small. In addition to its `ids`, each operator has an id for its
+        // whole share. Id 0 is for UEs of no operator.
         let count = tenants.len() as u16;
         let ids_max = u16::MAX / count - 1;
         if !(1..=ids_max).contains(&ids) {

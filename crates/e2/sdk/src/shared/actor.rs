@@ -42,8 +42,8 @@ pub struct Actor<S: 'static>(Arc<Shared<S>>);
 
 struct Shared<S: 'static> {
     commands: mpsc::Sender<Command<S>>,
-    /// Channel of functions that release something. It may be unbounded: each release follows a request that created
-    /// something, and requests are limited.
+    /// Channel of functions that release a resource. It may be unbounded, because each release follows a request that
+    /// created the resource, and requests are limited.
     releases: mpsc::UnboundedSender<Command<S>>,
     requests: Arc<Semaphore>,
     stop: watch::Sender<bool>,
@@ -168,8 +168,8 @@ impl<S: 'static> Actor<S> {
         self.0.commands.send(command).await.map_err(|_| Closed)
     }
 
-    /// Runs a function on the thread without waiting, to release something that a request has created. The function
-    /// is not lost if the command channel is full.
+    /// Runs a function on the thread without waiting, to release a resource that a request has created. The function is
+    /// not lost if the command channel is full.
     pub(crate) fn release(&self, act: impl FnOnce(&Rc<S>) + Send + 'static) {
         // If the thread has ended, everything has been released, so the error is ignored.
         let _ = self.0.releases.send(Box::new(act));

@@ -22,8 +22,8 @@ use crate::transport::{FrameReader, ReadOutcome, Stream};
 const READ_BYTES: usize = 64 << 10;
 /// Maximum number of transfers of a link before other links of the thread are served.
 const MOVES: usize = 8;
-/// Pause of a link whose receivers accept no more indications. After the pause, its data arrives in fewer reads, and
-/// the peer gets back-pressure.
+/// Pause in reading from a link whose receivers accept no more indications. After the pause, the data arrives in fewer
+/// reads. The pause also applies back-pressure to the peer.
 const REST: Duration = Duration::from_millis(1);
 /// Time for the last data to be sent after the machine has closed the link.
 const LINGER: Duration = Duration::from_secs(1);
@@ -262,7 +262,7 @@ impl LinkTask {
     /// Returns whether the machine has closed the link. If it has not, `cx` is woken when it does.
     fn is_let_go(&self, cx: &mut Context<'_>) -> bool {
         match &self.shared.outward {
-            // A socket that accepts no data does not wake the task, so the end of the link must.
+            // While the socket accepts no data, it does not wake the task. The end of the link must wake it.
             SendPath::Queue(queue) => {
                 let mut queue = lock(queue);
                 queue.await_octets(cx.waker()).wake();

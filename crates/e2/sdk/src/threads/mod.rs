@@ -2,25 +2,25 @@
 //!
 //! ```text
 //!  any thread                           |                                         | the machine's thread
-//!  base station --> Pump ---------------+-- messages without a route: Queue ------+-> FrameReader -> machine
-//!    `- routed indications: RouteTable -> Mouth (one outbox per xApp) <-----------+-- messages of the machine
-//!  xApp <-- first thread that adds data -- Mouth
-//!  xApp --> Pump -----------------------+-- Queue --------------------------------+-> FrameReader -> machine
-//!  base station <-- Pump ---------------+-- Queue <-------------------------------+-- FrameWriter <- Outbox
+//!  base station --> LinkTask -----------+-- messages without a route: Queue ------+-> FrameReader -> machine
+//!    `- routed indications: RouteTable -> XappOutbox (one per xApp) <-------------+-- messages of the machine
+//!  xApp <-- first thread that adds data -- XappOutbox
+//!  xApp --> LinkTask -------------------+-- Queue --------------------------------+-> FrameReader -> machine
+//!  base station <-- LinkTask -----------+-- Queue <-------------------------------+-- FrameWriter <- Outbox
 //! ```
-//! The machine stays on one thread and makes all decisions with one exception. Indications of a subscription that
-//! only xApps receive are forwarded by the thread that reads them, directly into the outboxes of the xApps
-//! ([`ranlab_e2::ric::Bypass`]). Most messages therefore never change threads. All others pass through bounded
-//! queues. If a queue is full, its socket is not read, which applies back-pressure to the peer. Towards a base
-//! station, the rest stays in the machine's [`Outbox`](ranlab_e2::Outbox). No data is lost in between, and each full
-//! queue is counted. A link is served by one thread at a time.
+//! The machine stays on one thread and makes all decisions with one exception. Indications of a subscription that only
+//! xApps receive are forwarded by the thread that reads them, directly into the outboxes of the xApps
+//! ([`ranlab_e2::ric::Bypass`]). Most messages therefore never change threads. All others pass through bounded queues.
+//! If a queue is full, its socket is not read, which applies back-pressure to the peer. Messages to a base station that
+//! its queue does not accept stay in the machine's [`Outbox`](ranlab_e2::Outbox). No data is lost between them, and
+//! each full queue is counted. A link is served by one thread at a time.
 //!
 //! The indications of a subscription stay in order on both paths. Before a route is used for the first time, the link
 //! waits until the machine has handled all earlier messages ([`Queue::hold`](queue::Queue::hold)). After a route is
 //! withdrawn, no indication uses it.
 //!
-//! If the number of active threads changes, a link moves to another thread if its socket allows this (`moving`). Its
-//! task moves with it, so no part of a link is on two threads.
+//! If the number of active threads changes, a link moves to another thread if its socket allows this (`worker_pool`).
+//! Its task moves with it, so no part of a link is on two threads.
 //!
 //! A task that panics ends only its own link, and the machine gets the reason. A thread that ends takes its links
 //! with it and gets no new ones.

@@ -1,8 +1,8 @@
 //! Assignment of links to threads. The rule is independent of real threads.
 //!
-//! The machine's thread serves the links until it is loaded. Then as many threads as needed serve them. A message
-//! costs least if its thread is already awake. At a moderate load, two threads would each wake as often as one thread
-//! does, for half of the messages.
+//! The machine's thread serves the links until it is loaded. Then as many threads as needed serve them. A message costs
+//! least if its thread is already awake. At a moderate load, each of two threads would wake as often as a single
+//! thread, but for half of the messages.
 use std::time::Duration;
 
 /// Place of a link: the machine's thread, or a worker with its index from 0.
@@ -85,7 +85,7 @@ impl<const KINDS: usize> Placement<KINDS> {
     }
 
     /// Returns the place for a new link. Candidates are the machine's thread and the running active worker with the
-    /// fewest links of this kind. The machine's thread is chosen if it has no more links than the worker, or if no
+    /// fewest links of this kind. The machine's thread is chosen if it has fewer links than the worker, or if no active
     /// worker is running.
     pub(super) fn next(&self, kind: usize, alive: impl Fn(usize) -> bool) -> Place {
         let live = (0..self.active - 1).filter(|&worker| alive(worker));
@@ -214,7 +214,7 @@ mod tests {
         };
         assert_eq!(after(&mut load, 100, 0.45), 1);
         assert_eq!(after(&mut load, 1, 0.55), 2);
-        // A load that is slightly higher on two threads does not release one.
+        // A load between the release threshold (`CALM` * 0.5) and 0.5 does not release a thread.
         assert_eq!(after(&mut load, 100, 0.35), 2);
         assert_eq!(after(&mut load, CALM_LOOKS - 1, 0.1), 2);
         assert_eq!(

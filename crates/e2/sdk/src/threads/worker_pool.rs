@@ -72,8 +72,8 @@ impl LinkSlot {
         placement.better(self.kind, place, |worker| self.hall.is_alive(worker))
     }
 
-    /// Registers the socket with the runtime of another place. Returns the new socket and the counters of that place.
-    /// `Err(Ok(…))` returns the stream, because it cannot be moved.
+    /// Registers the socket with the runtime of another place. Returns the new socket and the counters of that place. A
+    /// stream that cannot be moved is returned as `Err(Ok(stream))`.
     pub(super) fn carry(
         &self,
         stream: Stream,

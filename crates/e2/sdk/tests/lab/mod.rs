@@ -1,5 +1,5 @@
 //! Fixtures shared by the tests.
-#![allow(dead_code)] // no test uses all of it
+#![allow(dead_code)] // no test file uses all fixtures
 
 use ranlab_sdk::Bytes;
 use ranlab_sdk::e2::agent::{Agent, AgentConfig};

@@ -1,4 +1,5 @@
-//! An iApp in each RIC that receives orders about nodes and hands them over to other RICs, and the sender of the orders.
+//! An iApp that receives orders about nodes and hands them over to the same iApp of other RICs; and functions that send
+//! orders and check that none is lost.
 use super::trial::Run;
 use bytes::Bytes;
 use ranlab_e2::Time;
@@ -9,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 const NAME: &str = "ledger";
 
-/// Latest order about each node that the iApp of a RIC knows, and its new order.
+/// Latest order about each node that the iApp of a RIC knows, and the order that the iApp will receive next.
 #[derive(Debug, Default)]
 struct NodeOrder {
     orders: BTreeMap<GlobalE2NodeId, u64>,
@@ -87,7 +88,7 @@ impl IApp for Ledger {
 pub(super) struct Orders {
     pub(super) shelf: OrdersSeen,
     given: u64,
-    /// Last order about each node, provided that the orders were sent one after the other.
+    /// Last order sent about each node. All RICs must end with it if no orders were sent concurrently.
     last: BTreeMap<GlobalE2NodeId, u64>,
 }
 

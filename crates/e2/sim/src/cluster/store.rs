@@ -1,5 +1,5 @@
-//! A replicated key-value store with the measured behavior of JetStream. It guarantees only one order of
-//! revisions and watches that follow it, and little else.
+//! A replicated key-value store with the measured behavior of JetStream. It guarantees a single order of revisions and
+//! watches that follow this order, but little else.
 //!
 //! * A leader commits with a quorum of three; without a leader there is an election of 4 to 9 s.
 //! * The expected revision of a write is compared with the revision that the leader has *applied*: two
@@ -383,7 +383,8 @@ impl Store {
     }
 
     fn elect(&mut self) {
-        // Only a replica that has all committed entries can become the leader.
+        // Of the replicas with a quorum, the one that has applied most entries becomes the leader. It then has all
+        // committed entries.
         let fits = (0..SERVERS).filter(|it| self.has_quorum(*it));
         let Some(leader) = fits.max_by_key(|it| self.servers[*it].applied) else { return };
         if self.leader != Some(leader) {

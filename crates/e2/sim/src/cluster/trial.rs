@@ -20,8 +20,9 @@ use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 const OID: &str = "1.3.6.1.4.1.53148.1.1.2.900";
-/// Interval between the control requests of an xApp, and the call process id of these requests.
+/// Interval between the control requests of xApps.
 const CONTROLS: Duration = Duration::from_millis(250);
+/// Token of the scheduled calls that send control requests.
 const CONTROL_CALL: u64 = 1;
 const DRAIN_CALL: u64 = 2;
 /// Maximum drift of clocks in either direction, in millionths.

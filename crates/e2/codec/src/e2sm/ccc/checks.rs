@@ -26,7 +26,7 @@ const ENERGY_SAVING_CONTROL: [&str; 4] =
 const ENERGY_SAVING_STATE: [&str; 4] =
     ["isEnergySaving", "isNotEnergySaving", "IS_ENERGY_SAVING", "IS_NOT_ENERGY_SAVING"];
 
-/// Types of attributes, by structure. Attributes that are not listed pass.
+/// Types of attributes, by structure. Attributes that are not listed are not checked.
 const TYPES: &[(&str, &[(&str, Type)])] = &[
     (
         NR_CELL_DU,
@@ -62,7 +62,7 @@ const TYPES: &[(&str, &[(&str, Type)])] = &[
     ),
 ];
 
-/// Checks that attributes to be written have the types of their structure. Unknown structures pass.
+/// Checks that attributes to be written have the types of their structure. Unknown structures are accepted.
 ///
 /// # Errors
 /// Returns a text with the attribute, its value and the allowed values.
@@ -103,10 +103,11 @@ impl Type {
     }
 }
 
-/// Attributes of [`RRM_POLICY_RATIO`] that are ratios, in rising order.
+/// Attributes of [`RRM_POLICY_RATIO`] that are ratios. None may exceed the next one.
 const RATIOS: [&str; 3] = ["rRMPolicyDedicatedRatio", "rRMPolicyMinRatio", "rRMPolicyMaxRatio"];
 
-/// Checks that the attributes of a policy have the types and the order of the schema. Attributes may be missing.
+/// Checks the types of a policy's attributes, and that no ratio exceeds the next one in [`RATIOS`]. Attributes may be
+/// missing.
 ///
 /// # Errors
 /// Returns a text with the attribute, its value and the allowed values.

@@ -107,7 +107,7 @@ impl From<Attributes> for Values {
     fn from(Attributes(mut members): Attributes) -> Self {
         match members.remove(WRAPPER) {
             Some(Json::Object(wrapped)) => members.extend(wrapped),
-            // OCUDU writes null for no values.
+            // OCUDU writes null if there are no values.
             Some(Json::Null) | None => {}
             // A member with this name that is not an object is an attribute.
             Some(other) => drop(members.insert(WRAPPER.to_owned(), other)),
@@ -571,7 +571,7 @@ impl TryFrom<AnyOutcome> for ControlOutcome {
     fn try_from(any: AnyOutcome) -> Result<Self, Self::Error> {
         match any {
             AnyOutcome::Whole { format } => Ok(Self { format }),
-            // Any object is a format 1 without results.
+            // Any object parses as format 1 without results, so this does not count as an outcome.
             AnyOutcome::Inner(OutcomeFormat::Node { outcomes, .. }) if outcomes == Outcomes::default() => {
                 Err("controlOutcomeFormat is missing")
             }

@@ -1,10 +1,11 @@
 //! CCC: reporting and writing the configuration of cells and nodes; O-RAN's E2SM-CCC, in JSON.
 //!
-//! The implementation follows existing base stations, which state version 6: member names, enumerations, and untagged
-//! choices that are distinguished by their members. Versions 1 to 3 have the same shape for the members used here,
-//! but no message of these versions was available. Unknown members are ignored, no members other than those defined
-//! here are required, and unknown attributes are kept unchanged ([`Attributes`]). A structure is identified by its
-//! name, never by its members, because an existing NR cell with a list of PLMNs would be mistaken for a CU-UP.
+//! Member names, enumerations, and untagged choices (which are distinguished by their members) follow existing base
+//! stations, which state version 6. Versions 1 to 3 have the same shape for the members used here, but no message of
+//! these versions was available. Unknown members are ignored, no members other than those defined here are required,
+//! and unknown attributes are kept unchanged ([`Attributes`]). A structure is identified by its name, not by its
+//! members. By its members, an NR cell with a list of PLMNs, as existing base stations send it, would be mistaken for a
+//! CU-UP.
 
 mod checks;
 mod definition;

@@ -12,7 +12,7 @@ pub struct JoinedUe {
     pub base_station: GlobalE2NodeId,
     /// Numbers of all identities of the UE. [`Display`](fmt::Display) writes them in the format of reports.
     pub numbers: UeNumbers,
-    /// Identity at each node, as its reports have it (`f1ap=1 ran=7`).
+    /// Identity of the UE at each node, in the format of reports (`f1ap=1 ran=7`).
     pub nodes: BTreeMap<GlobalE2NodeId, String>,
 }
 
@@ -21,7 +21,7 @@ impl JoinedUe {
     pub fn number(&self) -> u32 {
         let UeNumbers { amf, f1ap, e1ap, w1ap, mme, ran, .. } = &self.numbers;
         let short = f1ap.first().copied().or(*w1ap).or_else(|| e1ap.first().copied()).or(*mme);
-        // As in `UeId::number`: the low 32 bits.
+        // The low 32 bits, as in `UeId::number`.
         short.unwrap_or_else(|| ran.or(*amf).unwrap_or_default() as u32)
     }
 }
@@ -89,7 +89,8 @@ pub struct UeJoin {
 }
 
 impl UeJoin {
-    /// Adds an identity of a node as its rows have it in `ue_ids`. A text that is not an identity is ignored.
+    /// Adds the identity of a UE at a node, as in the column `ue_ids` of the node's reports. A text that is not an
+    /// identity is ignored.
     pub fn add(&mut self, node: &GlobalE2NodeId, text: &str) {
         let entry = (*node, text.to_owned());
         if text.is_empty() || self.seen.contains(&entry) {

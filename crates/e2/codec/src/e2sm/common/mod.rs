@@ -1,9 +1,9 @@
 //! Common part of O-RAN's service models (E2SM common, clause 6.2 of E2SM v2 and later): cells, base stations, UEs of
-//! every node type, slices, the name of a RAN function; and the detection of ASN.1 variants.
+//! every node type, slices, and the name of a RAN function. It also detects variants of the ASN.1 text.
 //!
-//! All in aligned PER, with each octet string containing exactly one value. Builds of FlexRIC before 2025 use ASN.1
-//! texts whose extension marks follow the additions. This variant is tried if the standard text does not match the
-//! bytes ([`per::decode_either`](super::per::decode_either)).
+//! Each octet string contains exactly one value in aligned PER. Builds of FlexRIC before 2025 use ASN.1 texts whose
+//! extension marks follow the additions. This variant is tried if the standard text does not match the bytes
+//! ([`per::decode_either`](super::per::decode_either)).
 
 mod cell;
 mod join;
@@ -27,7 +27,7 @@ pub use ue::*;
 
 /// Maximum length of a name in a RAN function definition, in characters.
 pub const NAME_MAX: u64 = 150;
-/// Codec of such a name.
+/// Codec of a name in a RAN function definition.
 pub type Name = Str<1, NAME_MAX>;
 
 sequence! {

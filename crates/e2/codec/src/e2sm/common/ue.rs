@@ -96,7 +96,7 @@ sequence! {
     }
 }
 choice! {
-    /// A UE, identified as by the type of node that reports it.
+    /// Identity of a UE. Its form depends on the type of the node that reports the UE.
     #[derive(Eq, Hash, PartialOrd, Ord)]
     UeId "UEID" {
         Gnb(GnbUe) [SelfCoded] "gNB-UEID", "A gNB, or the CU-CP of a gNB.",

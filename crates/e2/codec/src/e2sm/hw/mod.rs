@@ -84,7 +84,8 @@ impl ServiceModel for Hw {
     }
 
     fn sample(seed: u64) -> ((), Ping) {
-        // The default is never used, because the constraints allow values.
+        // `sample` fails only for types whose constraints cannot be fulfilled. These can be, so the default is never
+        // used.
         ((), sample(seed).unwrap_or_default())
     }
 }

@@ -53,7 +53,7 @@ sequence! {
     /// A condition on UEs.
     UeMatching "MatchingUeCondPerSubItem" {
         test: Test [SelfCoded] "testCondInfo", "The condition.";
-        or: () [EnumeratedTrue] "logicalOR", "Whether this condition is combined with the next one by or.",
+        or: () [EnumeratedTrue] "logicalOR", "Whether this condition is combined with the next one by OR.",
     }
     /// Measurements of each UE that fulfils conditions.
     MatchingUeMeasurements "E2SM-KPM-ActionDefinition-Format4" {

@@ -148,7 +148,7 @@ sequence! {
     /// A condition on the UEs whose measurements are requested together.
     Matching "MatchingCondItem" {
         condition: MatchingCondition [SelfCoded] "matchingCondChoice", "The condition.",
-        or: bool [EnumeratedTrue] "logicalOR", "Whether this condition is combined with the next one by or.",
+        or: bool [EnumeratedTrue] "logicalOR", "Whether this condition is combined with the next one by OR.",
     }
     /// A measurement for the UEs that fulfil its conditions.
     ConditionalMeasurement "MeasurementCondItem" {
@@ -210,7 +210,7 @@ sequence! {
 }
 
 impl Test {
-    /// Returns the test whether a UE is in a slice, with SST and optional SD as bytes.
+    /// Returns the condition that a UE is in a slice. The condition contains SST and optional SD as bytes.
     pub fn slice(slice: Snssai) -> Self {
         let mut octets = vec![slice.sst];
         octets.extend(slice.sd.iter().flat_map(|sd| sd.to_be_bytes().into_iter().skip(1)));
@@ -221,7 +221,8 @@ impl Test {
         }
     }
 
-    /// Returns the slice for which this is the test of [`slice`](Self::slice), or `None` for any other test. A number counts as an SST.
+    /// Returns the slice that a condition like that of [`slice`](Self::slice) requires, or `None` for any other condition. A number
+    /// counts as an SST.
     pub fn wants_slice(&self) -> Option<Snssai> {
         if self.of != TestType::Snssai(()) || self.expression.is_some_and(|e| e != TestExpression::Equal) {
             return None;

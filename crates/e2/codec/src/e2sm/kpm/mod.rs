@@ -1,9 +1,9 @@
-//! KPM: 3GPP measurements per cell, per UE or by condition. O-RAN's E2SM-KPM 2.03 and 3.00, and 4.00 without
-//! additions other than "not satisfied".
+//! KPM: 3GPP measurements per cell, per UE or by condition. Implements O-RAN's E2SM-KPM 2.03 and 3.00, and of the
+//! additions in 4.00 only "not satisfied".
 //!
-//! 2.03 and 3.00 differ only in the timestamp of the header, whose length distinguishes them. The OID does not
-//! identify the version: existing base stations offer 2.x and send 3.00. Names and units are those of TS 28.552. All
-//! in aligned PER.
+//! 2.03 and 3.00 differ only in the timestamp of the header, whose length distinguishes them. The OID does not identify
+//! the version: existing base stations offer 2.x and send 3.00. Names and units are those of TS 28.552. All octet
+//! strings use aligned PER.
 //!
 //! [`MessageView`] reads messages without copying text; [`IndicationMessage`] is the same as an owned value.
 
@@ -82,8 +82,8 @@ impl ServiceModel for Kpm {
         Some(Duration::from_millis(trigger.period_ms.into()))
     }
 
-    /// Requests all measurements of each UE, or of the node; from a third-party node, of each UE of
-    /// [`DEFAULT_SLICE`].
+    /// Requests all measurements of each UE, or of the node if it offers none per UE. From a third-party node, requests
+    /// only the UEs of [`DEFAULT_SLICE`].
     fn action(definition: &Bytes, period: Duration) -> Result<Option<ActionDefinition>, SmError> {
         let granularity_ms = period_ms(period, PERIOD_MS_MIN, PERIOD_MS_MAX)?;
         let description = FunctionDescription::decode_as(Encoding::Per, definition)?;
@@ -176,7 +176,8 @@ impl ServiceModel for Kpm {
     }
 
     fn sample(seed: u64) -> (IndicationHeader, IndicationMessage) {
-        // The fallback is never used, because the constraints allow values.
+        // `sample` fails only for types whose constraints cannot be fulfilled. These can be, so the fallback is never
+        // used.
         let header = IndicationHeader::sample(seed).unwrap_or_else(|_| TimeStamp::V3(seed).into());
         let report = || Report { records: Vec::new(), infos: None, granularity_ms: None };
         let message = sample(seed).unwrap_or_else(|_| MessageFormat::Node(report()).into());

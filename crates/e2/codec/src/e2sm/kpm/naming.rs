@@ -24,7 +24,7 @@ pub(super) struct Naming {
 }
 
 impl Naming {
-    /// Reads the data that `message` needs from `context`.
+    /// Reads from `context` the names that `message` omits.
     pub(super) fn new(message: &IndicationMessage, context: &Context) -> Self {
         let mut naming = Self::default();
         let needs_action = match &message.format {
@@ -111,7 +111,7 @@ pub(super) fn granularity_ms(context: &Context) -> Option<u32> {
     })
 }
 
-/// Decodes the action definition, which follows the ASN.1 text that the node reads.
+/// Decodes the action definition, which is encoded in the ASN.1 text that the node uses.
 fn action(context: &Context) -> Option<ActionDefinition> {
     if context.action.is_empty() {
         return None;

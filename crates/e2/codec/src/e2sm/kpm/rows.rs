@@ -177,7 +177,7 @@ pub(super) fn consistent(mut message: IndicationMessage) -> IndicationMessage {
         MessageFormat::Ues(ues) => ues.iter_mut().for_each(|ue| fit(&mut ue.report)),
         MessageFormat::Conditional(report) => {
             let ues = |it: &super::MatchedMeasurement| it.ues.as_ref().map_or(0, Vec::len);
-            // A record without a value takes no bytes.
+            // Each record gets at least one value, because a record without values would take no bytes.
             let values = report.measurements.iter().map(ues).sum::<usize>().max(1);
             report.records.iter_mut().for_each(|it| it.values.resize(values, Measured::Integer(7)));
         }

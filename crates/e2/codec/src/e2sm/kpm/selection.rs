@@ -99,7 +99,7 @@ pub enum SelectionError {
     },
 }
 
-/// Number of a style and its format; formats and styles have the same numbers.
+/// Number of the report style for a node. The style's action format has the same number.
 const NODE: i64 = 1;
 const ONE_UE: i64 = 2;
 const CONDITIONAL: i64 = 3;
@@ -212,8 +212,8 @@ impl Selection {
         }
     }
 
-    /// Returns a single action for the selection, regardless of the size of its reports: style 1 if only that has all
-    /// measurements. An empty selection contains the measurements of one style.
+    /// Returns a single action for the selection, regardless of the size of its reports. The style is 1 if only style 1
+    /// has all measurements. An empty selection stands for all measurements of one style.
     ///
     /// # Errors
     /// Returns the same errors as [`actions`](Self::actions).
@@ -370,9 +370,9 @@ impl Selection {
         })
     }
 
-    /// Returns the condition on UEs: the selected slice, otherwise any slice. Third-party nodes are asked for the UEs
-    /// of SST 1, because agents of OpenAirInterface and FlexRIC abort on any other condition; OCUDU and srsRAN report
-    /// all UEs in any case.
+    /// Returns the condition on UEs: the selected slice, otherwise any slice. From third-party nodes, the UEs of SST 1
+    /// are requested instead of any slice, because agents of OpenAirInterface and FlexRIC abort on any other condition;
+    /// OCUDU and srsRAN report all UEs in any case.
     fn test(&self, peer: &Peer<'_>) -> Test {
         match self.slice {
             Some(slice) => Test::slice(slice),
@@ -396,7 +396,7 @@ pub(super) fn offers(definition: &Bytes) -> Result<Vec<Offer>, SmError> {
 }
 
 impl Test {
-    /// Returns the test whether a UE has any slice.
+    /// Returns the condition that a UE has any slice.
     pub fn any_slice() -> Self {
         Self { of: TestType::Snssai(()), expression: Some(TestExpression::Present), value: None }
     }

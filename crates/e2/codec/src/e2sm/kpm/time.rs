@@ -12,8 +12,7 @@ use crate::per::{
 
 /// Seconds from 1900, the epoch of NTP, to 1970.
 const NTP_TO_UNIX_S: i64 = 2_208_988_800;
-/// From this value on (January 1968), seconds count as NTP seconds. As Unix seconds, the value would be in the year
-/// 2038.
+/// Minimum value that counts as NTP seconds (January 1968). As Unix seconds, it would be in the year 2038.
 const NTP_FROM_S: u64 = 1 << 31;
 const US_PER_S: i64 = 1_000_000;
 

@@ -1,7 +1,7 @@
 //! Borrowed view of a message: no text is copied, and data repeated for several UEs is read once.
 //!
-//! Seventy percent of a report per UE are the names of the measurements, which are the same for each UE. A list with
-//! the same bytes as the previous one is skipped.
+//! In a report per UE, 70 % of the bytes are names of measurements, which are the same for each UE. Therefore a list of
+//! measurements that has the same bytes as the previous one is skipped.
 use std::fmt;
 use std::ops::Range;
 
@@ -141,8 +141,8 @@ impl fmt::Display for Mismatch {
 }
 
 impl MessageView {
-    /// Returns the mismatch of the first record that has one. `subscribed` is the number of labels of the
-    /// subscription, which applies to reports without their own.
+    /// Returns the mismatch of the first record that has one. `subscribed` returns the number of labels of the
+    /// subscription, which applies to reports that contain no labels.
     pub fn mismatch(&self, subscribed: impl FnOnce() -> Option<usize>) -> Option<Mismatch> {
         let is_unnamed = |view: &ReportsView| view.reports.iter().any(|report| report.infos.is_none());
         let subscribed = match self {
@@ -166,7 +166,7 @@ impl MessageView {
     }
 }
 
-/// The label "no label": two extension bits, the presence of 21 components of which the first is present, and its
+/// Encoding of the label "no label": two extension bits, 21 presence bits of which only the first is set, and its
 /// value.
 const NO_LABEL: u64 = 1 << 21;
 const NO_LABEL_BITS: u32 = 24;

@@ -89,7 +89,7 @@ macro_rules! numbers {
                 to.constrained("a number", (*self).into(), 0, <$number>::MAX.into())
             }
             fn take_per(from: &mut Reader) -> Result<Self, DecodeError> {
-                // Within the range of the type, so the conversion loses no bits.
+                // The number is within the range of the type, so the conversion loses no bits.
                 Ok(from.constrained(0, <$number>::MAX.into())? as $number)
             }
         }

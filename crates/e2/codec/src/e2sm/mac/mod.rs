@@ -10,7 +10,7 @@ use super::table::row;
 /// Header (1, a [`Word`]) of the only control that FlexRIC's agents accept: a connectivity test, which changes
 /// nothing at the node. FlexRIC's `moni` sends it to every gNB before it subscribes.
 pub const CONTROL_HEADER: [u8; 4] = 1_u32.to_le_bytes();
-/// Message (action 42, a [`Word`]) of that control.
+/// Message (action 42, a [`Word`]) of the connectivity test.
 pub const CONTROL_MESSAGE: [u8; 4] = 42_u32.to_le_bytes();
 /// Number of HARQ counters per direction: one per transmission attempt (the first, then up to four retransmissions).
 pub const HARQ_ROUNDS: usize = 5;

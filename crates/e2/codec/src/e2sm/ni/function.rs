@@ -87,7 +87,7 @@ sequence! {
 }
 
 impl FunctionDescription {
-    /// Creates a description with the usual name, and reports of whole messages and of parts of them on these
+    /// Creates a description with the usual name. It offers reports of whole messages and of parts of messages on these
     /// interfaces.
     pub fn of_reports(interfaces: &[Interface]) -> Self {
         let known = |id, name: &str, of| KnownParameter { id, name: name.to_owned(), of };

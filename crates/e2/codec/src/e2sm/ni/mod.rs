@@ -1,8 +1,8 @@
-//! NI: copies of the messages on a node's interfaces to other nodes; O-RAN's E2SM-NI v01.00.
+//! NI: copies of the messages on a node's interfaces to other nodes. Implements O-RAN's E2SM-NI v01.00.
 //!
 //! A report contains a message in the encoding of its interface ([`crate::ap`]), with a header that has the interface
-//! and the direction. Unlike in KPM and RC, the octet strings are CHOICEs that are not wrapped in a SEQUENCE. All in
-//! aligned PER.
+//! and the direction. Unlike in KPM and RC, the octet strings are CHOICEs that are not wrapped in a SEQUENCE. All octet
+//! strings use aligned PER.
 //!
 //! An interface is identified by a node at one of its ends (§8.3.22). A trigger that names the E2 node itself means
 //! all its interfaces of this type. The tables of the specification allow a trigger to omit identity, direction and
@@ -124,7 +124,8 @@ impl ServiceModel for Ni {
             direction: Direction::Incoming,
             time: None,
         };
-        // The fallback is never used, because the constraints allow values.
+        // `sample` fails only for types whose constraints cannot be fulfilled. These can be, so the fallback is never
+        // used.
         let IndicationHeader::Message(header) = sample(seed).unwrap_or(IndicationHeader::Message(anywhere));
         let interface = message.map_or(header.interface, |it| it.interface);
         let octets = message.and_then(|it| it.to_octets().ok());

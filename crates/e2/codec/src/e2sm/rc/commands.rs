@@ -353,8 +353,8 @@ fn array<const N: usize>(parameters: &[Parameter], id: u32) -> Result<[u8; N], N
     <[u8; N]>::try_from(&octets_of(parameters, id)?[..]).map_err(|_| NotAnOrder::Missing(id))
 }
 
-/// Decodes slice quotas. Each element of the list is a policy, with or without the structure 2 around it. A policy has ratios and a list of
-/// slices.
+/// Decodes slice quotas. Each element of the list is a policy, with or without a structure (parameter id 2) around it. A policy has ratios
+/// and a list of slices.
 fn quotas(parameters: &[Parameter]) -> Result<Vec<SliceQuota>, NotAnOrder> {
     let Some(ParameterValue::List(policies)) = find(parameters, 1).map(|it| &it.value) else {
         return Err(NotAnOrder::Missing(1));

@@ -106,7 +106,7 @@ sole_component! {
 }
 
 impl ControlHeader {
-    /// Returns a header for one action that responds to no insert.
+    /// Returns a header for one action, without a decision (the control does not respond to an insert).
     pub const fn action(ue: UeId, style: i64, action: u16) -> Self {
         Self { format: HeaderFormat::Action(ActionHeader { ue, style, action, decision: None }) }
     }
@@ -119,7 +119,8 @@ impl From<Vec<Parameter>> for ControlMessage {
 }
 
 impl ControlOutcome {
-    /// Returns the texts among the values: the reason why a base station refused the control. Returns `None` without a text.
+    /// Returns the text values of the outcome, joined with `; `. A base station gives the reason for a refusal in them.
+    /// Returns `None` if there are none.
     pub fn sentence(&self) -> Option<String> {
         let OutcomeFormat::Values(values) = &self.format else { return None };
         let text =

@@ -193,8 +193,9 @@ impl FunctionDefinition {
         }
     }
 
-    /// Creates the definition of ranlab's base stations: [`ORDERS`]; and the reports and the insert of
-    /// [`reports`](super::reports) and the policies of [`policy`] if the RRC states of UEs are known.
+    /// Creates the definition of ranlab's base stations, which offer the controls in [`ORDERS`]. If the RRC states of
+    /// UEs are known, they also offer the reports and the insert of [`reports`](super::reports), and the policies of
+    /// [`policy`].
     pub fn of_station(knows_rrc: bool) -> Self {
         let controls = Self::of_controls(&ORDERS);
         if !knows_rrc {

@@ -1,9 +1,9 @@
-//! RC: control of UEs by reports, inserts, controls and policies; O-RAN's E2SM-RC 1.03.
+//! RC: control of UEs by reports, inserts, controls and policies. Implements O-RAN's E2SM-RC 1.03.
 //!
 //! Reports and controls consist of RAN parameters: ids in a tree, which the tables of the specification define for each style and action.
 //! [`commands`] has the trees of the controls that existing implementations support (slice quotas, handover, mapping of QoS flows).
-//! [`reports`] has the trees of reports and inserts, and [`policy`] of policies. The encoding of 5.00 is the same, except for on-demand
-//! reports, which it moved. All in aligned PER.
+//! [`reports`] has the trees of reports and inserts, and [`policy`] those of policies. Version 5.00 has the same encoding, except that it
+//! moved on-demand reports. All octet strings use aligned PER.
 
 pub mod commands;
 mod control;

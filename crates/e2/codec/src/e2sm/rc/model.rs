@@ -1,4 +1,4 @@
-//! RC as a model of the registry.
+//! Implements [`ServiceModel`] for RC, so that RC can be in the registry of service models.
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -85,7 +85,7 @@ impl ServiceModel for Rc {
             Err(fault @ commands::NotAnOrder::OutOfRange { .. }) => {
                 return Err(SmError::Order(fault.to_string()));
             }
-            // Other styles, and parameters of another dialect, cannot be checked and pass.
+            // Other styles, and parameters of another dialect, cannot be checked. They are accepted.
             Err(_) => return Ok(()),
         };
         order.check().map_err(|fault| SmError::Order(fault.to_string()))
@@ -122,7 +122,8 @@ impl ServiceModel for Rc {
     }
 
     fn sample(seed: u64) -> (IndicationHeader, IndicationMessage) {
-        // The fallback is never used, because the constraints allow values.
+        // `sample` fails only for types whose constraints cannot be fulfilled. These can be, so the fallback is never
+        // used.
         let report = IndicationHeaderFormat::Report(ReportHeader { condition: None });
         let header = sample(seed).unwrap_or(IndicationHeader { format: report });
         let none = IndicationFormat::Insert(Vec::new());

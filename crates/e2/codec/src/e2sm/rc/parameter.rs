@@ -165,8 +165,8 @@ pub(super) type Tests = List<1, 255>;
 enumerated! {
     /// Combination with the next condition. Unlike in KPM, it can explicitly be false.
     LogicalOr "LogicalOR" {
-        True "true", "The condition is combined with the next one by or.",
-        False "false", "The condition is combined with the next one by and.",
+        True "true", "The condition is combined with the next one by OR.",
+        False "false", "The condition is combined with the next one by AND.",
     }
     /// Comparison of an element.
     Comparison "ranP-Choice-comparison" {

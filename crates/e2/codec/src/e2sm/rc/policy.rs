@@ -39,7 +39,8 @@ pub enum Test {
     ConnectedUes(Comparison, i64),
 }
 
-/// Tests that are evaluated from left to right. Each has a flag that combines it with the next one by "or". An empty list is always true.
+/// Tests that are evaluated from left to right. Each test has a flag: whether it is combined with the next test by OR (otherwise by AND).
+/// An empty list is always true.
 pub type Condition = Vec<(Test, bool)>;
 
 /// Effect of a policy.
@@ -79,7 +80,7 @@ impl Test {
         ParameterTest { id, tested: TestedAs::Element(tested) }
     }
 
-    /// Decodes the test of a parameter, and whether it is combined with the next one by "or".
+    /// Decodes the test of a parameter, and whether it is combined with the next test by OR.
     ///
     /// # Errors
     /// Fails for a parameter that is not one of [`CONDITIONS`], or an invalid test of a parameter.

@@ -139,7 +139,7 @@ pub(super) fn push(header: &IndicationHeader, message: &IndicationMessage, table
         }
         IndicationFormat::Ues(ues) => {
             for ue in ues {
-                // The styles with this format have no parameter ids in common.
+                // Report styles 2 and 4 have this format. Only style 4 has the parameter `STATE_CHANGED_TO`.
                 let of_ue = ue.parameters.iter().any(|it| it.id == super::reports::STATE_CHANGED_TO);
                 let names: &[_] = if of_ue { &UE_PARAMETERS } else { &PROCESS_PARAMETERS };
                 report(Some(&ue.ue), names).parameters(&ue.parameters, "", "", table);

@@ -1,9 +1,9 @@
-//! RRC: connected UEs, a model of ranlab. It reports UEs that attach, are released or arrive by handover, with the
-//! selected PLMN and slices. A controller at a CU learns from it to which controller a UE belongs, and hands UEs over
-//! between cells of the CU.
+//! RRC: connected UEs. This model of ranlab reports UEs that attach, are released or arrive by handover, with the
+//! selected PLMN and slices. From the PLMN and slices, a controller at a CU determines to which controller a UE
+//! belongs. It can also hand UEs over between cells of the CU.
 //!
 //! After a subscription to events, the connected UEs are reported as [`RrcChange::Connected`], then each event as it
-//! occurs. FlexRIC has no such model. All in aligned PER, without an indication header.
+//! occurs. FlexRIC has no such model. All octet strings use aligned PER, and there is no indication header.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -72,7 +72,8 @@ impl ServiceModel for Rrc {
     }
 
     fn sample(seed: u64) -> ((), RrcIndication) {
-        // The default is never used, because the constraints allow values.
+        // `sample` fails only for types whose constraints cannot be fulfilled. These can be, so the default is never
+        // used.
         ((), sample(seed).unwrap_or_default())
     }
 }
@@ -197,7 +198,7 @@ mod tests {
         let handover = RrcHandover { rnti: 0x4601, cell_id: 0, target_cell_id: 2 };
         let command = RrcCommand::Handover(handover);
         let octets = command.to_octets(Encoding::Per).unwrap();
-        // The only alternative, extensible: 0; no additions.
+        // Two zero bits: the CHOICE has no extension (and no index, because it has one alternative); no additions.
         assert_eq!(octets[..], [0x00, 0x46, 0x01, 0, 0, 0, 2]);
         assert_eq!(RrcCommand::decode_as(Encoding::Per, &octets), Ok(command));
     }

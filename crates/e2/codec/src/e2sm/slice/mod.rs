@@ -1,10 +1,10 @@
-//! SLICE: sharing of a node's downlink resources among slices, and statistics per slice; a model of ranlab.
+//! SLICE: sharing of a node's downlink resources among slices, and statistics per slice. This is a model of ranlab.
 //!
-//! A slice algorithm ([`SliceAlgorithm`]) assigns resources to slices; a UE scheduler in each slice assigns them to
-//! its UEs. An unassigned UE belongs to the first slice. FlexRIC's model 145 has the same vocabulary, but no
-//! statistics and no work-conserving flag, and its controls do not report failures. Therefore this model has a
-//! different id, so that neither is mistaken for the other. All in aligned PER, without headers; a refused command
-//! has a [`Refusal`].
+//! A slice algorithm ([`SliceAlgorithm`]) assigns resources to slices; a UE scheduler in each slice assigns them to its
+//! UEs. An unassigned UE belongs to the first slice. FlexRIC's model 145 has the same vocabulary, but no statistics and
+//! no work-conserving flag, and its controls do not report failures. Therefore this model has a different id, so that
+//! neither is mistaken for the other. All octet strings use aligned PER, and there are no headers. The outcome of a
+//! refused command is a [`Refusal`].
 //!
 //! [`SliceSet::after`] decides which configurations are possible.
 
@@ -93,7 +93,8 @@ impl ServiceModel for SliceModel {
     }
 
     fn sample(seed: u64) -> ((), SliceIndication) {
-        // The default is never used, because the constraints allow values.
+        // `sample` fails only for types whose constraints cannot be fulfilled. These can be, so the default is never
+        // used.
         ((), sample(seed).unwrap_or_default())
     }
 }

@@ -8,7 +8,7 @@ pub(super) fn control_targets(encoding: Encoding, message: &Bytes) -> Option<Vec
     Some(match SliceCommand::decode_as(encoding, message).ok()? {
         SliceCommand::Configure(_) => vec!["slice *".to_owned(), "slice-of-ue *".to_owned()],
         SliceCommand::Add(slice) | SliceCommand::Modify(slice) => vec![format!("slice {}", slice.id)],
-        // The UEs of a deleted slice move to another one.
+        // The UEs of a deleted slice move to another slice, so the command also sets the slice of UEs.
         SliceCommand::Delete(id) => vec![format!("slice {id}"), "slice-of-ue *".to_owned()],
         SliceCommand::Associate(ues) => ues.iter().map(|it| format!("slice-of-ue {}", it.rnti)).collect(),
         SliceCommand::Allocate(allocation) => vec![format!("slots-of-slice {}", allocation.slice)],

@@ -102,7 +102,7 @@ impl TrafficConfig {
             {
                 return refuse(Reason::Invalid, format!("a module must have 1 to {MODULE_BYTES_MAX} bytes"));
             }
-            // A stage takes precedence over the configured component and leaves the configuration unchanged.
+            // A stage replaces the configured scheduler or pacer, but does not change the configuration.
             TrafficAction::SetStage(_) => {}
         }
         Ok(next)
@@ -179,8 +179,8 @@ mod tests {
         let bearer = BearerId { rnti: 0x4601, rbid: 1 };
         let command = TrafficCommand { bearer, action: TrafficAction::SetPacer(Pacer::default()) };
         let octets = command.to_octets(Encoding::Per).unwrap();
-        // No additions, twice; the RNTI; the bearer; `setPacer` is 5 of 0..5 (0 101), without additions and `bdp`
-        // (00).
+        // Two bits for no additions; the RNTI; the bearer; alternative 5 of 0 to 5, `setPacer` (0 101); a pacer without
+        // additions and without `bdp` (00).
         assert_eq!(octets[..], [0x00, 0x46, 0x01, 0x01, 0x50], "{octets:02x?}");
         assert_eq!(TrafficCommand::decode_as(Encoding::Per, &octets), Ok(command));
     }

@@ -1,11 +1,11 @@
-//! Service model TRAFFIC: traffic control between SDAP and RLC for each radio bearer. A model of this project, based
-//! on FlexRIC's TC (paper §6.1.1).
+//! Service model TRAFFIC: traffic control between SDAP and RLC for each radio bearer. It is a model of this project,
+//! based on FlexRIC's TC (paper §6.1.1).
 //!
-//! A classifier (5-tuple filters, first match; otherwise queue 0) assigns the downlink packets of a bearer to queues.
-//! A scheduler takes them from the queues, and a pacer passes them to the RLC buffer. A queue can have a shaper
-//! (delays) and a policer (drops). FlexRIC's model 146 has the same parts, but identifies neither UE nor bearer, so a
-//! node has at most one instance, and its controls do not report failures. This model therefore has its own id. All
-//! messages use aligned PER and have no headers. A [`Refusal`] answers a command that is not possible.
+//! A classifier (5-tuple filters, first match; otherwise queue 0) assigns the downlink packets of a bearer to queues. A
+//! scheduler takes them from the queues, and a pacer passes them to the RLC buffer. A queue can have a shaper (delays)
+//! and a policer (drops). FlexRIC's model 146 has the same parts, but identifies neither UE nor bearer, so a node has
+//! at most one instance, and its controls do not report failures. This model therefore has its own id. All messages use
+//! aligned PER and have no headers. The outcome of a refused command is a [`Refusal`].
 //!
 //! [`TrafficConfig::after`] is the only place that decides which configurations are possible.
 
@@ -102,7 +102,8 @@ impl ServiceModel for Traffic {
     }
 
     fn sample(seed: u64) -> ((), TrafficIndication) {
-        // The default is never used, because the constraints allow values.
+        // `sample` fails only for types whose constraints cannot be fulfilled. These can be, so the default is never
+        // used.
         ((), sample(seed).unwrap_or_default())
     }
 }
@@ -249,12 +250,12 @@ sequence! {
     /// State and statistics of a user-defined stage.
     #[derive(Eq, Hash)]
     StageState "StageState" {
-        role: StageRole [SelfCoded] "role", "Replaced stage.",
+        role: StageRole [SelfCoded] "role", "Replaced component.",
         bytes: u32 [Int<0, U32>] "bytes", "Size of the module, in bytes.",
         calls: u64 [Int<0, { u64::MAX }>] "calls", "Number of calls.",
         refusals: u64 [Int<0, { u64::MAX }>] "refusals", "Number of calls that released no packet.",
         fuel: u64 [Int<0, { u64::MAX }>] "fuel", "Executed instructions, as counted by the sandbox.",
-        /// Reason for which the stage was removed; the part that it had replaced is active again.
+        /// Reason why the stage was removed. The component that it had replaced is active again.
         failed: Option<String> [Opt<Str<0, { FAILURE_MAX as u64 }>>] "failed",
     }
     /// All bearers of a node.
@@ -315,7 +316,7 @@ choice! {
 }
 
 enumerated! {
-    /// Part that a stage replaces.
+    /// Component that a stage replaces.
     StageRole "StageRole" {
         Pacer "pacer", "The pacer.",
         Scheduler "scheduler", "The scheduler among queues.",
@@ -326,8 +327,8 @@ sequence! {
     /// User-defined stage: a module that runs in a sandbox.
     #[derive(Eq, Hash)]
     Stage "Stage" {
-        role: StageRole [SelfCoded] "role", "Replaced stage.",
-        module: Option<StageModule> [Opt] "module", "Stage; absent restores the replaced one.",
+        role: StageRole [SelfCoded] "role", "Replaced component.",
+        module: Option<StageModule> [Opt] "module", "Module of the stage; `None` restores the replaced component.",
     }
     /// WebAssembly module.
     #[derive(Eq, Hash)]

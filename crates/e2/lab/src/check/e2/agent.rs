@@ -247,8 +247,7 @@ impl Controller {
     /// Returns an established connection. The connection of the previous check is reused if possible.
     pub(super) fn set_up(&self) -> Result<(Link, E2SetupRequest), CaseFailure> {
         if let Some((mut link, setup)) = self.run.held.take() {
-            // Messages that arrived since the last check are discarded. If one is the end of the connection, the
-            // connection is not usable.
+            // Discards messages that arrived since the last check. A connection that has ended cannot be reused.
             while let Some(input) = link.receive(Instant::now()) {
                 if let PeerMessage::End(_) = input {
                     break;
@@ -272,8 +271,8 @@ impl Controller {
         }
     }
 
-    /// Deletes the subscription of a check, whether or not it exists. Any response shows that the agent works, also a
-    /// response with another request id: OCUDU writes 0/0 into its failure message. A reset is not used here, because
+    /// Deletes the subscription of a check, whether or not it exists. Any response shows that the agent works. Its
+    /// request id may differ, because OCUDU writes 0/0 into its failure message. A reset is not used here, because
     /// OCUDU and srsRAN do not support it.
     pub(super) fn serves(&self, link: &mut Link, setup: &E2SetupRequest) -> Outcome {
         let first = setup.functions.iter().flatten().next().map_or(2, |function| function.id);
@@ -313,7 +312,8 @@ impl Controller {
         Ok(())
     }
 
-    /// Returns the KPM action that needs no UE to report, if a function offers it.
+    /// Returns the definition of a KPM action that reports on the node and needs no UE. Returns `None` if the function
+    /// does not offer it.
     fn node_report(&self, node: &GlobalE2NodeId, function: &RanFunctionItem) -> Option<Bytes> {
         function.oid.as_deref().filter(|oid| *oid == kpm::OID)?;
         let period_ms = u32::try_from(self.run.config.period.as_millis()).ok()?;

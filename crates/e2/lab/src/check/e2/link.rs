@@ -86,7 +86,7 @@ impl Link {
         Self { runtime, stream, reader, trace, flow, patience, version, over: false }
     }
 
-    /// Records the further traffic of the link for another check.
+    /// Records the further traffic of the link in the trace of another check.
     pub(super) fn traced_by(&mut self, trace: &CheckTrace) {
         self.trace = trace.clone();
     }

@@ -136,8 +136,8 @@ fn reset_by_node(it: &mut ScriptedNodes) -> Outcome {
     Ok(())
 }
 
-/// Sends a service update. Returns the transaction id of the response, the ids of the accepted and then of the rejected
-/// functions, and whether the response is an acknowledgement; it is a failure otherwise.
+/// Sends a service update. Returns the transaction id of the response, the ids of accepted functions, the ids of
+/// rejected functions, and whether the response is an acknowledgement (and not a failure).
 fn updated(link: &mut Link, update: RicServiceUpdate) -> Result<(Option<u16>, Vec<u16>, bool), CaseFailure> {
     link.say(&Message::RicServiceUpdate(update))?;
     link.expect("the response to a service update", |_, message| match message {

@@ -118,7 +118,7 @@ fn numbers(radios: &[RadioMeter]) -> BTreeMap<Kpi, f64> {
         let seconds = radio.seconds.max(1e-6);
         for ue in &radio.ues {
             let of = Kpi { station, ue: ue.ue, kpi: "mbps".to_owned() };
-            // A UE that left and returned has several entries.
+            // A UE that left and returned has several entries, which are added.
             *all.entry(of).or_default() += ue.bytes as f64 * 8e-6 / seconds;
         }
         for flow in radio.flows.iter().filter(|flow| !flow.rtt_us.is_empty()) {

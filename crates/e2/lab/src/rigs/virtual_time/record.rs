@@ -139,7 +139,7 @@ impl Tables {
         Self { span, states: table(&STATES), controls: table(&CONTROLS) }
     }
 
-    /// Adds a recorded repeat, and its paired run without the omitted component, if there is one.
+    /// Adds a recorded repeat, and the paired run in which a component is omitted, if there is one.
     pub fn take(&mut self, point: usize, seed: u64, with: &RepeatResult, without: Option<&RepeatResult>) {
         let own = periods(&with.kept);
         let other = without.map(|without| periods(&without.kept));

@@ -19,7 +19,7 @@ use ranlab_command::args;
 use ranlab_command::exit::Failure;
 use ranlab_command::output::{Format, Output};
 
-/// Time limit for the first base station with RC.
+/// Time limit until a base station with RC is connected.
 const NODE_WAIT: Duration = Duration::from_secs(10);
 /// Interval between two checks for a base station.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
@@ -154,7 +154,7 @@ impl Arguments {
         }
     }
 
-    /// Adds to the reason of a refusal that the control named the default UE 0.
+    /// Adds a hint to the reason of a refusal if the control named UE 0 by default.
     fn explained(&self, why: String) -> String {
         let is_default = self.ue.is_none() && self.rc_handover.is_none();
         if is_default {

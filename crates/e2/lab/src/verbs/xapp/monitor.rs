@@ -1,4 +1,4 @@
-//! `ranlab xapp monitor`: shows statistics with rates, losses and age.
+//! `ranlab xapp monitor`: shows statistics, and the rate, losses and age of their reports.
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, IsTerminal};
@@ -65,7 +65,7 @@ pub(super) async fn run(arguments: Arguments, format: Format) -> Result<(), Fail
     // The recording is saved first, because leaving takes time and a second Ctrl-C may interrupt it.
     let recorded = sink.borrow_mut().finish()?;
     watched?;
-    // The subscriptions are deleted, because FlexRIC keeps processing those of a disconnected xApp.
+    // The subscriptions are deleted, because FlexRIC would keep processing them after the disconnect.
     let left = tokio::select! {
         left = xapp.leave(LEAVE_WAIT) => left,
         // A second Ctrl-C ends the wait.
@@ -219,7 +219,7 @@ struct ValueSink {
     silence_reported_s: u64,
     /// First reason why a report could not be decoded, and the number of such reports.
     malformed: Option<(String, u64)>,
-    /// First reason why a part of a report was in no row, and the number of such reports.
+    /// First reason why a report was decoded only in part, and the number of such reports.
     left_out: Option<(String, u64)>,
     /// Decoding errors that have been reported.
     reported: BTreeSet<String>,
@@ -362,7 +362,7 @@ impl ValueSink {
 
 /// Maximum number of decoding errors that are reported.
 const REASONS_MAX: usize = 32;
-/// Number of reports with unchanged values up to which no warning is printed.
+/// Maximum number of reports with unchanged values for which no warning is printed.
 const REPEATED_MIN: u64 = 4;
 /// Resolution of time stamps that count whole seconds, in microseconds.
 const WHOLE_SECONDS: i64 = 1_000_000;

@@ -12,7 +12,7 @@ use serde::Serialize;
 use ranlab_command::exit::Failure;
 use ranlab_command::output::{Format, Output};
 
-/// Time limit for the first base station.
+/// Time limit until the first base station is connected.
 const NODE_WAIT: Duration = Duration::from_secs(10);
 /// Interval at which the list of base stations is checked.
 const CHECK_EVERY: Duration = Duration::from_millis(50);

@@ -1,10 +1,10 @@
-//! Conditions on UEs and labels of measurements that can be evaluated on a base station's readings.
+//! Evaluates conditions on UEs, and labels of measurements, on the readings of a base station.
 use super::reading::UeReading;
 use ranlab_e2_codec::e2ap::Plmn;
 use ranlab_e2_codec::e2sm::common::{Cgi, Snssai};
 use ranlab_e2_codec::e2sm::kpm::*;
 
-/// 5QI and QCI of every bearer, which is the default bearer (TS 23.501 table 5.7.4-1).
+/// 5QI and QCI of every bearer. All bearers are default bearers, which have this value (TS 23.501 table 5.7.4-1).
 pub const DEFAULT_5QI: u8 = 9;
 
 /// Properties of a base station that conditions and labels can refer to.
@@ -19,7 +19,7 @@ pub struct Station {
 }
 
 impl Station {
-    /// Returns whether measurements of `cell` are those of the station.
+    /// Returns whether the station can measure `cell`: its only cell, or no particular one.
     pub(super) fn is_cell(&self, cell: Option<Cgi>) -> bool {
         cell.is_none() || cell == self.cell
     }

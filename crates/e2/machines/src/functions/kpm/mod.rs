@@ -2,15 +2,15 @@
 //!
 //! | request | response |
 //! |---|---|
-//! | a report style that is not the number of its format | the action is refused |
+//! | a report style that differs from the number of its format | the action is refused |
 //! | an unknown measurement, another cell or network, a label other than those below | the action is refused; a partial report would look like a fault of the node |
 //! | labels S-NSSAI, 5QI, QCI, PLMN, sum | values of the selected UEs; all bearers have 5QI 9 |
 //! | conditions on S-NSSAI, RSRP (dBm), RSRQ (dB), CQI, 5QI, QCI, stationary, category M | evaluated on the readings of each UE; actions with GBR or AMBR are refused |
-//! | granularity | divides the report period into at most [`RECORDS_MAX`] records, each about the time since the previous one |
+//! | granularity | divides the report period into at most [`RECORDS_MAX`] records, each of which covers the time since the previous one |
 //! | no UE fulfils the conditions, or the UE is not connected | no indication |
 //!
-//! FlexRIC up to 2.0 is built from another ASN.1 text by default: each report uses the ASN.1 text of the action definition that requested
-//! it ([`ranlab_e2_codec::e2sm::per::Text`]).
+//! By default, FlexRIC up to 2.0 is built from a modified ASN.1 text. Each report therefore uses the ASN.1 text of the
+//! action definition that requested it ([`ranlab_e2_codec::e2sm::per::Text`]).
 //!
 //! Reports do not allocate memory after every connected UE has been reported once.
 mod condition;
@@ -70,8 +70,9 @@ struct Action {
 
 struct Subscribed {
     actions: Vec<Action>,
-    /// Number of ticks that have passed, and number of ticks between two reports.
+    /// Number of ticks that have passed.
     ticks: u32,
+    /// Number of ticks between two reports.
     per_report: u32,
     period: Duration,
 }
@@ -129,7 +130,7 @@ impl<S: KpmSource> Function<S> {
         self.reading.order();
     }
 
-    /// Handles a tick of a subscription.
+    /// Handles a tick of a subscription. The interval of ticks divides the report period and all granularities.
     fn tick(&mut self, ctx: &mut FunctionContext<'_>, id: SubscriptionId, late: Duration) {
         let now = ctx.now();
         self.read(now);

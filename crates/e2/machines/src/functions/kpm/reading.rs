@@ -35,7 +35,7 @@ pub struct UeReading {
     pub rlc_delay_us: f64,
     /// Moving average of the queueing delay of sent RLC SDUs, in microseconds, uplink.
     pub rlc_delay_ul_us: f64,
-    /// SDUs passed to RLC for sending, and SDUs dropped of them.
+    /// Number of SDUs passed to RLC for sending, and number of these that RLC dropped.
     pub rlc_sdus: [u64; 2],
     /// Channel; `None` if the base station does not know it.
     pub channel: Option<Channel>,

@@ -74,7 +74,7 @@ impl Records {
                 return quantity.between(then, now, whom.ues, &seen);
             }
             let of_label = |number: u32| seen(number) && now.ue(number).is_some_and(|ue| scope.has(ue));
-            // A UE outside the label has no value; a node without such UEs has the value zero.
+            // A UE to which the label does not apply has no value. The node has the value zero if the label applies to no UE.
             if whom.number != 0 && !of_label(whom.number) {
                 return Measured::NoValue(());
             }
@@ -90,7 +90,7 @@ impl Records {
         self.reports[place].report.records.push(record);
     }
 
-    /// Returns whether there are records. Removes subjects without a record in this period.
+    /// Removes subjects without a record in this period. Returns whether any subject is left.
     pub(super) fn has_subjects(&mut self) -> bool {
         let mut place = 0;
         while let Some(entry) = self.reports.get(place) {

@@ -1,15 +1,17 @@
-//! NI at a base station ([`ranlab_e2_codec::e2sm::ni`]): copies of the messages of its interfaces, whole (report style 1) or an
-//! information element of each (style 2).
+//! NI at a base station ([`ranlab_e2_codec::e2sm::ni`]): reports copies of the messages on its interfaces (report style 1), or one
+//! information element of each message (style 2).
 //!
 //! | request | response |
 //! |---|---|
-//! | an interface that the node does not have, a node that is not a peer on it, a test of an element that is only known by its id | `event-trigger-not-supported` |
-//! | an insert, a policy, another style, a parameter of another type | `action-not-supported` |
-//! | injection of a message | `action-not-supported`: no peer is connected; bytes that are not a control message: `control-message-invalid` |
-//! | a response to an insert | `ric-call-process-id-invalid`: no insert is pending |
+//! | an interface that the node does not have, or a node that is not a peer on it | `event-trigger-not-supported` |
+//! | a test of an element of unknown type | `event-trigger-not-supported` |
+//! | an insert; a policy; another style; a parameter of another type | `action-not-supported` |
+//! | injection of a message | `action-not-supported`, because no peer is connected |
+//! | injection of bytes that are not a control message | `control-message-invalid` |
+//! | a response to an insert | `ric-call-process-id-invalid`, because no insert is ever pending |
 //!
-//! A controller receives messages about the UEs that it sees (for a UE that leaves, including its last message) and
-//! messages that concern no UE.
+//! A controller receives messages about the UEs that it sees, and messages that concern no UE. It also receives the
+//! last message about a UE that leaves.
 mod subscription;
 
 use crate::Time;
@@ -72,8 +74,8 @@ pub struct InterfaceMessage {
 struct Listener {
     event: MessageEvent,
     actions: Vec<Action>,
-    /// UEs that the controller has seen, if it does not see all. It still receives the message with which such a UE
-    /// leaves, when it no longer sees the UE.
+    /// UEs that the controller has seen, if it does not see all UEs. It still receives the last message about such a
+    /// UE, although it no longer sees the UE by then.
     saw: BTreeSet<u32>,
 }
 

@@ -10,8 +10,8 @@ use ranlab_e2_codec::e2sm::ni::{
 use ranlab_e2_codec::e2sm::{Encoding, Octets};
 use std::cmp::Ordering;
 
-/// Returns whether a trigger can be evaluated: its message belongs to its interface, and the tested elements are
-/// known well enough.
+/// Returns whether a trigger can be evaluated: its message belongs to its interface, and each compared element has a
+/// known, matching type.
 pub(super) fn is_sound(event: &MessageEvent) -> bool {
     let decidable = |test: &ElementTest| match (test.test, event.interface.known(test.id), &test.value) {
         (Test::Present, ..) => true,

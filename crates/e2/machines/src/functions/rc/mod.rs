@@ -1,5 +1,5 @@
-//! RC at a base station ([`ranlab_e2_codec::e2sm::rc`]): the controls of [`ORDERS`]. If the base station knows the RRC states of its UEs,
-//! also report styles 1 to 5, insert style 3, and policy styles 2 and 3.
+//! RC at a base station ([`ranlab_e2_codec::e2sm::rc`]): executes the controls of [`ORDERS`]. If the base station knows
+//! the RRC states of its UEs, it also offers report styles 1 to 5, insert style 3, and policy styles 2 and 3.
 //!
 //! | request | response |
 //! |---|---|
@@ -9,23 +9,23 @@
 //! | a response to an insert that is not pending, or that belongs to another controller or UE | `ric-call-process-id-invalid` |
 //! | a control that the base station refuses; quotas from any controller but the default one | `control-failed-to-execute`, with an outcome whose parameter [`REASON`] has the reason |
 //! | any of these refusals, if the control follows FlexRIC's modified ASN.1 (FlexRIC aborts on a control failure) | acknowledged, with an outcome whose parameter [`REASON`] begins with "not executed" |
-//! | an unsupported trigger or action, groups of UEs, tests of parameters | `event-trigger-not-supported`, `action-not-supported` |
+//! | an unsupported trigger or action; groups of UEs; tests of parameters | `event-trigger-not-supported` or `action-not-supported` |
 //! | impossible policies, more than [`POLICIES_MAX`] policies; quota policies from any controller but the default one | `action-not-supported` |
 //!
 //! Inserts (style 3 action 1): before the base station hands over a UE by its own decision, it sends an insert to the oldest subscription
-//! with a matching trigger. The control that responds to it accepts the handover, to the cell that it names, or rejects it. After a
-//! timeout, or when the subscription ends, the subsequent action decides whether the handover proceeds.
+//! with a matching trigger. The control that responds to the insert rejects the handover, or accepts it to the cell that the control names.
+//! After a timeout, or when the subscription ends, the subsequent action decides whether the handover proceeds.
 //!
-//! Quota policies (style 2 action 6, trigger format 4 with any state): a policy applies while a UE that the trigger
-//! selects and the controller sees fulfils its condition. Its quotas override those set by controls, which apply
-//! again when no condition holds or the subscription ends. Mobility policies (style 3 action 1, trigger format 2)
-//! decide on a handover of the base station before an insert is sent. Of the policies of an action, the first one
-//! whose condition holds applies; of several subscriptions, the oldest.
+//! Quota policies (style 2 action 6, trigger format 4 with any state): a policy applies while its condition holds for a
+//! UE that the trigger selects and the controller sees. Its quotas override the quotas set by controls. The latter
+//! apply again when no condition holds or the subscription ends. Mobility policies (style 3 action 1, trigger format 2)
+//! decide on a handover of the base station before an insert is sent. Within an action, only the first policy whose
+//! condition holds applies. The oldest subscription takes precedence.
 //!
-//! Message copies (style 1) contain the RRC messages that the emulated radio can express
-//! ([`CopiedMessage`](ranlab_e2_codec::e2sm::rc::messages::CopiedMessage)): connection of a UE, handover to this node, release. Triggers
-//! on other messages, on messages between nodes and on UE events are refused. Node reports (style 3) contain changes of
-//! the neighbours (change 2); the cells never change.
+//! Message copies (style 1) contain the RRC messages that the emulated radio can generate
+//! ([`CopiedMessage`](ranlab_e2_codec::e2sm::rc::messages::CopiedMessage)): connection of a UE, handover to this node,
+//! release. Triggers on other messages, on messages between nodes and on UE events are refused. Node reports (style 3)
+//! contain changes of the neighbours (change 2); the cells never change.
 mod policy;
 mod station;
 mod subscription;
@@ -55,7 +55,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 use subscription::{Action, ActionKind, Trigger};
 
-/// Outcome parameter with the reason, as text, why a control was refused.
+/// Id of the outcome parameter that contains the reason for a refusal, as text.
 pub const REASON: u32 = 1;
 /// Interval at which a base station is polled for events, while there is a subscription.
 pub const ASK_EVERY: Duration = Duration::from_millis(10);
@@ -69,8 +69,8 @@ struct Listener {
     actions: Vec<Action>,
     /// Whether an on-demand report is still to be sent.
     due: bool,
-    /// UEs that the controller has seen, if it does not see all. It still receives the event with which such a UE
-    /// leaves, when it no longer sees the UE.
+    /// UEs that the controller has seen, if it does not see all UEs. It still receives the last event of such a UE,
+    /// although it no longer sees the UE by then.
     told: BTreeSet<u32>,
 }
 
@@ -127,8 +127,8 @@ fn decoded_in(
     Ok((header, message))
 }
 
-/// Returns whether a control comes from an xApp of FlexRIC up to 2.0, which its ASN.1 text reveals. FlexRIC and its
-/// xApps abort on a control failure.
+/// Returns whether a control comes from an xApp of FlexRIC up to 2.0, recognized by its modified ASN.1 text. FlexRIC
+/// and its xApps abort on a control failure.
 fn is_from_flexric(control: &ControlRequest<'_>) -> bool {
     let mut text = Text::default();
     decoded_in(control, &mut text).is_ok() && text == Text::Modified
@@ -198,7 +198,7 @@ fn event_report(mobility: &mut dyn RcMobility, event: &RcEvent, requested: &[u32
             let ue = mobility.name(*number);
             let cells = mobility.ues();
             let cell = cells.into_iter().find(|(it, _)| it == number).map(|(_, cell)| cell);
-            // A released UE has no cell any more; the first cell is reported.
+            // A released UE has no cell, so the first cell is reported.
             let cell = cell.or_else(|| mobility.cells().first().copied());
             let copy = cell.map(|cell| reports::message_copy(*said, &ue, &cell, requested));
             IndicationFormat::Parameters(copy.unwrap_or_default())
@@ -371,7 +371,7 @@ impl<C: RcControl> Function<C> {
         process: Option<&[u8]>,
     ) -> bool {
         let octets = (header.to_octets(Encoding::Per), message.to_octets(Encoding::Per));
-        // Names and cells are within their limits, lists within the number of UEs of a node. If not, no report is
+        // Encoding should not fail, because names, cells and lists are within their limits. If it does, no report is
         // sent.
         let (Ok(header), Ok(message)) = octets else { return false };
         let kind = if process.is_some() { RicIndicationType::Insert } else { RicIndicationType::Report };

@@ -13,7 +13,7 @@ pub const POLICIES_MAX: usize = 16;
 /// A connected UE: its number and its selected slices.
 type Ue = (u32, Vec<Snssai>);
 
-/// Quotas imposed by policies, and the quotas below them.
+/// Quotas set by controls (`beneath`), and the quotas in force after policies override them (`over`).
 #[derive(Debug)]
 pub(super) struct PolicyQuotas {
     beneath: CarrierQuotas,
@@ -84,8 +84,8 @@ impl<C: RcControl> Function<C> {
         self.imposed.is_some() || actions.any(|action| matches!(action.does, ActionKind::Policies(_)))
     }
 
-    /// Returns the quotas of all policies in force. Of the policies of an action, the first whose condition holds
-    /// applies; for a slice, the oldest subscription.
+    /// Returns the quotas of all policies in force. Within an action, only the first policy whose condition holds
+    /// applies. For each slice, the oldest subscription takes precedence.
     fn quotas_by_policy(&self, ctx: &FunctionContext<'_>) -> Vec<SliceQuota> {
         let mut collected = Vec::new();
         for (id, listener) in &self.listeners {
@@ -128,11 +128,11 @@ impl<C: RcControl> Function<C> {
         };
         let beneath = self.quotas_beneath();
         self.imposed = None;
-        // The quotas are applied again even if unchanged, because UEs that connected since then are assigned to a
-        // slice only by this.
+        // Quotas are applied again even if they are unchanged. Only this assigns UEs that have connected since then to
+        // a slice.
         let mut obey = |quotas: &CarrierQuotas| self.station.share(ctx.now(), 0, quotas).is_ok();
         if !policy_quotas.is_empty() && obey(&beneath.merge(&policy_quotas)) {
-            // A base station may limit a quota, for example a dedicated part above the minimum.
+            // The base station may have limited a quota, for example a dedicated part that exceeds the minimum.
             let over = self.station.quotas().unwrap_or_default();
             self.imposed = Some(PolicyQuotas { beneath, over });
         } else if shared != beneath {

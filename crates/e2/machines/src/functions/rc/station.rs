@@ -18,7 +18,7 @@ pub struct CarrierQuotas {
 }
 
 impl CarrierQuotas {
-    /// Returns the quotas after an order, which applies to both directions.
+    /// Returns the quotas that result from an order, which applies to both directions.
     pub fn merge(&self, order: &[SliceQuota]) -> Self {
         Self { down: SliceQuota::merge(&self.down, order), up: SliceQuota::merge(&self.up, order) }
     }
@@ -35,7 +35,7 @@ pub trait RcControl: Send {
     /// Replaces all quotas. The default executes the downlink quotas as an order, for base stations that do not distinguish directions.
     ///
     /// # Errors
-    /// Returns an error, and changes nothing, if the quotas are contradictory or of unknown slices.
+    /// Returns an error, and changes nothing, if the quotas are contradictory or name unknown slices.
     fn share(&mut self, now: Time, number: u32, quotas: &CarrierQuotas) -> Result<(), Refusal> {
         self.execute(now, number, &Order::SliceQuotas(quotas.down.clone()))
     }
@@ -45,8 +45,8 @@ pub trait RcControl: Send {
         false
     }
 
-    /// Returns the quotas by which slices share the carrier; they are empty if it is not shared. Returns `None` if it is
-    /// shared by other means, which policies do not change.
+    /// Returns the quotas by which slices share the carrier. They are empty if the carrier is not shared. Returns
+    /// `None` if it is shared by other means; policies then have no effect.
     fn quotas(&mut self) -> Option<CarrierQuotas> {
         None
     }

@@ -30,7 +30,7 @@ pub(super) const WAIT_DEFAULT: Duration = Duration::from_secs(1);
 pub(super) struct UeSelection(Option<BTreeSet<u32>>);
 
 impl UeSelection {
-    /// Reads conditions that name single UEs. UEs are distinct, so two conditions joined by "and" select no UE.
+    /// Reads conditions that name single UEs. Conditions for different UEs that are joined by "and" select no UE.
     fn new(conditions: Option<&[UeCondition]>) -> Result<Self, Cause> {
         let Some(conditions) = conditions else { return Ok(Self(None)) };
         let mut named = BTreeSet::new();
@@ -139,7 +139,7 @@ pub(super) enum Trigger {
     Handover(UeSelection),
     /// A UE enters a state.
     States(Vec<UeStateTrigger>),
-    /// On demand: one immediate report about these UEs, and about these cells or all.
+    /// On demand: one immediate report about these UEs, and about these cells (`None`: all cells).
     Now(UeSelection, Option<Vec<Cgi>>),
 }
 
@@ -239,7 +239,7 @@ pub(super) fn action(when: &Trigger, action: &ActionToBeSetup) -> Result<Action,
     Ok(Action { id: action.id, does })
 }
 
-/// Returns the available ones of the requested parameters, or an error if all are unavailable. On-demand reports and
+/// Returns the requested parameters that are available, or an error if all are unavailable. On-demand reports and
 /// reports of neighbours have no parameters.
 fn report(when: &Trigger, requested: &[WantedParameter]) -> Result<ActionKind, Cause> {
     let there: &[(u32, &str)] = match when {
@@ -264,7 +264,7 @@ fn question(insert: &InsertAction, subsequent: Option<RicSubsequentAction>) -> R
     Ok(ActionKind::Ask { ue: insert.ue.as_ref().map(|ue| ue.number()), wait, goes_on })
 }
 
-/// Checks policies: quotas while UEs connect and leave, decisions while handovers are prepared.
+/// Checks policies. Quota policies require a trigger on all RRC states, and mobility policies a trigger on handovers.
 fn policies(when: &Trigger, style: i64, policies: &[Policy]) -> Result<ActionKind, Cause> {
     let fits = match (style, when) {
         (policy::RESOURCES, Trigger::States(changes)) => changes.iter().all(UeStateTrigger::has_all),

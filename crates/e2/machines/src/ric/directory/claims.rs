@@ -64,8 +64,8 @@ impl Claims {
         self.not_before.remove(key);
     }
 
-    /// Discards claims that were written before a heartbeat that has returned: they are lost or late. Repeating a
-    /// claim is harmless, and setups that wait for it need not wait for its timeout.
+    /// Discards claims that were written before a heartbeat that has returned, because they are lost or late. Repeating
+    /// a claim is harmless, so setups need not wait for the timeout of the lost claim.
     pub(super) fn forget_before(&mut self, write: WriteId) {
         let later = self.by_write.split_off(&WriteId(write.0 + 1));
         for key in std::mem::replace(&mut self.by_write, later).into_values() {

@@ -15,8 +15,8 @@ use std::time::Duration;
 
 /// Maximum number of heartbeats that have not been seen in the watch. Beyond it, no further one is written.
 const BEATS_MAX: usize = 8;
-/// With this many unseen heartbeats, none is written ahead of schedule to acknowledge claims. At a slow store they
-/// would delay the claims that they acknowledge.
+/// Limit of unseen heartbeats. At this number, no heartbeat is written early to acknowledge claims. At a slow store,
+/// early heartbeats would delay the claims.
 const HASTE_MAX: usize = 2;
 /// Maximum number of earlier incarnations that are remembered.
 const LIVES_MAX: usize = 8;
@@ -368,7 +368,7 @@ impl Directory {
             let delay = self.config.timers.retry / if failure == WriteFailure::Revised { 10 } else { 1 };
             self.claims.failed(id, self.now + delay);
         }
-        // If the value was written nevertheless, the watch will report it.
+        // A failed write may nevertheless have been executed. In this case, the watch reports its value.
     }
 
     fn on_entry(&mut self, key: &str, revision: u64, value: &[u8]) {
@@ -523,7 +523,7 @@ impl Directory {
         }
         let due = now >= self.next_beat || self.haste().is_some_and(|at| at <= now);
         if due && !self.over && !self.ousted {
-            // A heartbeat that will never be seen makes room.
+            // The oldest heartbeats make room if their writes have a result or have timed out.
             while self.beats.len() >= BEATS_MAX
                 && self.beats.front().is_some_and(|beat| beat.3 || now >= beat.2 + write)
             {

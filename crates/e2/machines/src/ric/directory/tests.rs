@@ -248,8 +248,8 @@ fn ric_without_quorum_refuses_setups_then_closes_connections() {
     assert_eq!(lab.admitted(0, 2), Some(1));
 }
 
-/// A claim for a node that has moved on arrives late. The RIC that serves the node gives way, and no RIC serves it
-/// without a setup.
+/// A claim arrives late, after the node has moved to another RIC. That RIC gives up the node, which is then served by
+/// no RIC until its next setup.
 #[test]
 fn late_claim_takes_node_only_until_next_setup() {
     let mut lab = Lab::new(&[("a", 1), ("b", 2)]);
@@ -384,7 +384,7 @@ fn lost_claim_is_repeated_after_next_heartbeat() {
     let mut lab = Lab::new(&[("a", 1), ("b", 2)]);
     lab.cut[0] = true;
     lab.ask(0, 1);
-    // The write is lost, without a response.
+    // The write is lost, and gets no response.
     lab.cut[0] = false;
     lab.kept.clear();
     let timers = DirectoryTimers::default();
@@ -393,7 +393,7 @@ fn lost_claim_is_repeated_after_next_heartbeat() {
     assert_eq!(lab.admitted(0, 1), Some(1), "{:?}", lab.out);
 }
 
-/// JetStream 2.9 sometimes counts one entry too many for the lifetime of a watch.
+/// JetStream 2.9 sometimes counts one entry too many, and then never reports that a watch is complete.
 #[test]
 fn heartbeat_completes_watch_without_completion_report() {
     let mut lab = Lab::new(&[("a", 1), ("b", 2)]);

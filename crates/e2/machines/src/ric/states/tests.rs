@@ -158,7 +158,7 @@ fn changes_are_combined_into_one_write_that_is_repeated_until_accepted() {
     lab.pass(AGAIN);
     let write = lab.writes.pop().unwrap();
     assert!(write.value.ends_with(b"three"));
-    // No response at all.
+    // The write gets no response at all.
     lab.pass(AGAIN * 7);
     let again = lab.writes.pop().unwrap();
     assert_eq!(again.expected, Some(0));

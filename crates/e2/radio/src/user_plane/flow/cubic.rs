@@ -157,7 +157,8 @@ impl Cubic {
         if self.window >= self.threshold {
             return;
         }
-        // HyStart leaves slow start when a round's first samples are clearly higher than those of the previous round.
+        // HyStart leaves slow start when a round's first samples are clearly higher than the samples of the previous
+        // round.
         let round = &mut self.round;
         if highest >= round.end {
             *round = Round { end: self.next, samples: 0, min_us: u64::MAX, last_min_us: round.min_us };

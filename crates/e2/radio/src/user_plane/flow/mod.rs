@@ -375,7 +375,7 @@ impl Flow {
         }
     }
 
-    /// Returns one acknowledgement for all segments that arrived since the last one.
+    /// Returns one acknowledgement for all segments that arrived since the last acknowledgement.
     pub(crate) fn flush(&mut self, now_us: u64) -> Option<Packet> {
         let packet = self.received.1.take()?;
         let count = std::mem::take(&mut self.received.0);

@@ -28,7 +28,7 @@ pub enum SliceAlgorithm {
 /// Guarantee of a slice. Its kind must match the algorithm.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum SliceParams {
-    /// For NVS and no algorithm: share of the slots, above 0 and at most 1.
+    /// For NVS, and without an algorithm: share of the slots, above 0 and at most 1.
     Capacity(f64),
     /// For NVS: a rate, which is guaranteed while the channel is at least as good as the reference.
     Rate {
@@ -351,8 +351,8 @@ impl Slices {
         }
     }
 
-    /// Returns whether each slice gets the PRBs that the earlier ones left. The scheduler then needs the number of
-    /// UEs with data.
+    /// Returns whether each slice gets the PRBs that earlier slices left. If so, the scheduler needs the number of UEs
+    /// with data.
     pub(crate) fn follows_demand(&self) -> bool {
         matches!(self.state, State::Quota(_))
     }

@@ -7,7 +7,8 @@ use super::{SliceParams, SliceSpec};
 const BETA: f64 = 0.001;
 /// Minimum difference in lag by which a slice must exceed the best slice so far.
 const MARGIN: f64 = 0.001;
-/// Maximum weight of a coarse step in the averages, so that they do not lose all memory.
+/// Maximum weight of one choice in the averages. A choice that applies to many slots would otherwise replace all
+/// history.
 const BETA_MAX: f64 = 0.05;
 
 #[derive(Debug)]
@@ -58,9 +59,9 @@ impl Nvs {
         }
     }
 
-    /// Returns the slice that gets the slot. With sharing, slices without data are skipped and their averages are
-    /// frozen. Without sharing, only rate slices are skipped, and a capacity slice without data wins slots and wastes
-    /// them.
+    /// Returns the slice that gets the slot. With sharing, each slice without data is skipped and its average is
+    /// frozen. Without sharing, this applies to rate slices only. A capacity slice without data can then win a slot,
+    /// which is wasted.
     pub(super) fn choose(&mut self, active: u32, sharing: bool) -> Option<u8> {
         self.considered = 0;
         let mut best: Option<(usize, f64)> = None;
@@ -82,7 +83,7 @@ impl Nvs {
         chosen
     }
 
-    /// Records the bytes that the chosen slice sent at the end of the slot.
+    /// Called at the end of the slot: updates the averages with the bytes that the chosen slice sent.
     pub(super) fn served(&mut self, chosen: u8, bytes: u32) {
         let rate = f64::from(bytes) * self.mbps_per_byte;
         for (index, slice) in self.slices.iter_mut().enumerate() {

@@ -6,11 +6,11 @@
 
 use super::{SLICES_MAX, SliceParams, SliceSpec};
 
-/// Maximum credit of a slice in either direction, in slots.
+/// Maximum absolute value of a slice's credit, in slots.
 const CREDIT_MAX: f64 = 4.0;
-/// Maximum slots by which a slice may run ahead of its dedicated part.
+/// Maximum number of dedicated slots that a slice may use in advance.
 const AHEAD_MAX: f64 = 8.0;
-/// Number of bisection steps for the common share per UE. It exceeds the digits of an f64.
+/// Number of bisection steps for the common share per UE. It exceeds the 53 bits of precision of an `f64`.
 const HALVINGS: usize = 60;
 
 #[derive(Debug)]
@@ -102,7 +102,7 @@ impl Quota {
         (0..self.slices.len()).filter(due).max_by(|a, b| reserve(a).total_cmp(&reserve(b)))
     }
 
-    /// Records that a slice has used PRBs of the slot. A reserved slot was already counted as dedicated.
+    /// Records that a slice has used PRBs of the slot. If the slot is reserved, `begin` has already reduced `reserve`.
     pub(super) fn served(&mut self, slice: u8, used: u16) {
         let share = f64::from(used) / self.prbs;
         let entry = &mut self.slices[usize::from(slice)];

@@ -10,7 +10,7 @@ pub enum Pacer {
     Bdp {
         /// Maximum bytes in the bearer, 1500 to 10,000,000.
         cap_bytes: u32,
-        /// Amount that the bearer may always contain in bytes, 1500 to the cap.
+        /// Bytes that the bearer may always contain, 1500 to the cap.
         floor_bytes: u32,
     },
 }

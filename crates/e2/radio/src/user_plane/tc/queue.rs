@@ -148,7 +148,7 @@ impl Queue {
         Some(packet)
     }
 
-    /// Removes all packets, for another queue.
+    /// Removes all packets, to move them to another queue.
     pub(super) fn drain(&mut self) -> impl Iterator<Item = Packet> {
         self.stats.bytes = 0;
         self.stats.packets = 0;

@@ -8,7 +8,7 @@ pub const RATE_KBPS_MAX: u32 = 10_000_000;
 pub struct Shaper {
     /// Rate in kbit/s, 1 to [`RATE_KBPS_MAX`].
     pub kbps: u32,
-    /// Burst size as a time at the rate, in ms, 1 to 10,000.
+    /// Burst size, as the time in ms that the burst takes at the rate, 1 to 10,000.
     pub window_ms: u32,
 }
 
@@ -17,13 +17,13 @@ pub struct Shaper {
 pub struct Policer {
     /// Rate above which packets are dropped, in kbit/s, 1 to [`RATE_KBPS_MAX`].
     pub drop_kbps: u32,
-    /// Burst size as a time at the rates, in ms, 1 to 10,000.
+    /// Burst size, as the time in ms that the burst takes at the respective rate, 1 to 10,000.
     pub window_ms: u32,
     /// Identity of another queue, and the rate in kbit/s above which packets are sent to it.
     pub deviate: Option<(u32, u32)>,
 }
 
-/// Token bucket. A token is a bit times 1000 µs, so that kbit/s times µs is an integer.
+/// Token bucket. A token is 1/1000 bit, so that a rate of 1 kbit/s adds one token per µs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Bucket {
     kbps: u64,
@@ -32,7 +32,7 @@ pub(super) struct Bucket {
     at_us: u64,
 }
 
-/// Tokens of one byte, as kbit/s times µs.
+/// Number of tokens for one byte.
 const BYTE: u64 = 8 * 1000;
 /// Minimum depth of a bucket. The largest packet can pass a full bucket.
 const DEPTH_MIN: u64 = 9_000 * BYTE;

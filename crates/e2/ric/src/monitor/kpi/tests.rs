@@ -62,8 +62,8 @@ fn series_beyond_the_bound_are_left_out_and_counted() {
 }
 
 #[test]
-fn series_limit_omits_metrics_of_all_nodes_instead_of_nodes() {
-    // 15 UEs with 8 metrics each; room for the first four of all UEs.
+fn series_limit_omits_metrics_instead_of_whole_nodes() {
+    // There are 15 UEs with 8 metrics each. 60 series have room for the first four metrics of all UEs.
     let text = KpiExport { monitor: monitor(3, 5), series_max: 60 }.text(at(101));
     let series = |metric: &str| text.lines().filter(|line| line.starts_with(&format!("{metric}{{"))).count();
     assert_eq!(series("ranlab_kpi_mac_dl_aggr_tbs_total"), 15);
