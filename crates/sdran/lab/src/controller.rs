@@ -31,7 +31,7 @@ use ranlab_lab::{RunningComponent, config, environment, numbers, rig, setting_by
 const MAX_REGISTERED: usize = 1_000_000;
 
 config! {
-    /// A controller like that of FlexRAN, with RIB updater and task manager in cycles of 1 ms.
+    /// Controller that behaves like the controller of FlexRAN: RIB updater and task manager share cycles of 1 ms.
     pub struct FlexranComponent {
         /// address on which the controller accepts agents
         listen: SocketAddr = SocketAddr::from(([127, 0, 0, 1], PORT)), wiring();
@@ -113,7 +113,7 @@ impl FlexranComponent {
 }
 
 config! {
-    /// A controller like that of 5G-EmPOWER, with registered base stations and one message per UE.
+    /// Controller that behaves like 5G-EmPOWER: it accepts registered base stations, which send one message per UE.
     pub struct EmpowerComponent {
         /// address on which the controller accepts base stations [default: 127.0.0.1:2210; with --openempower 2
         /// 127.0.0.1:5533]
@@ -173,7 +173,7 @@ fn cannot_listen<E: fmt::Display>(address: SocketAddr) -> impl FnOnce(E) -> Comp
     move |error| environment(format!("cannot listen at {address}: {error}"))
 }
 
-/// Returns a function that maps an HTTP error. An address that requires a token is a configuration error.
+/// Returns a function that converts an I/O error of the HTTP server. A non-loopback address without a token is a configuration error.
 fn refused(address: SocketAddr) -> impl FnOnce(io::Error) -> ComponentError {
     move |error| match error.kind() {
         io::ErrorKind::PermissionDenied if !address.ip().is_loopback() => rig(error),
@@ -290,8 +290,8 @@ fn registered(path: &Path) -> Result<BTreeSet<Mac>, ComponentError> {
     macs.collect::<Result<_, _>>().map_err(|error: NotAMac| rig(error))
 }
 
-/// Names of report values that are states. Losses during the attachment of base stations also count as a state. All other values are event
-/// counters.
+/// Names of values whose last state is reported. Of all other values, the increase since the start of the measurement is reported.
+/// `lost_at_batch_end` is in this list, so that it includes messages that were lost while base stations attached.
 const STATES: [&str; 5] = ["agents", "ues", "queued", "leaked_bytes", "lost_at_batch_end"];
 
 impl RunningComponent for SouthController {

@@ -12,9 +12,9 @@ use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// REST port of the published controller.
+/// REST port of the published 5G-EmPOWER controller.
 pub const HTTP_PORT: u16 = 8888;
-/// Maximum time of work between two polls of the sockets.
+/// Maximum time that the controller works between two polls of the sockets.
 const SLICE: Duration = Duration::from_millis(5);
 
 struct Served(EmpowerController);

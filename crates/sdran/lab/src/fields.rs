@@ -1,4 +1,4 @@
-//! Text forms of types of FlexRAN and 5G-EmPOWER.
+//! Parses and formats the setting types of FlexRAN and 5G-EmPOWER.
 
 use std::fmt;
 use std::str::FromStr;
@@ -38,7 +38,7 @@ names! { SdranNames:
     }
 }
 
-/// Division of a FlexRAN controller's cycle. The text is `adaptive`, or the share of the RIB updater.
+/// Division of a FlexRAN controller's cycle between RIB updater and applications. The text is `adaptive`, or the share of the RIB updater.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Share(pub RibShare);
 
@@ -107,7 +107,7 @@ mod tests {
     use ranlab_lab::field::testing::reads;
 
     #[test]
-    fn sdran_names_round_trip_or_errors_name_allowed_values() {
+    fn sdran_names_round_trip_and_errors_list_allowed_values() {
         reads::<Same, Share>(
             &["adaptive", "0.2", "0.999"],
             &[("0", "0.001 to 0.999"), ("1", "0.2 is FlexRAN's share"), ("NaN", "adaptive")],

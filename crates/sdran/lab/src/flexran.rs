@@ -24,7 +24,7 @@ pub enum ThreadUse {
     Inline,
 }
 
-/// REST port of the published controller.
+/// REST port of the published FlexRAN controller.
 pub const HTTP_PORT: u16 = 9999;
 
 struct Served {

@@ -39,7 +39,7 @@ const UNWRITTEN_MESSAGES: usize = 1_024;
 /// Maximum number of connections. Further connections are closed immediately.
 const MAX_CONNECTIONS: usize = 65_536;
 
-/// Clock of the machine. Work needs no additional time in this clock.
+/// Clock of the machine. It ignores the costs of messages and visits, because real work takes time by itself.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct WallClock;
 

@@ -93,7 +93,7 @@ config! {
 }
 
 impl SouthFleetComponent {
-    /// Returns the settings of one base station without UEs, which reports on request.
+    /// Returns the settings of one base station without UEs. It sends reports at the period that the controller requests.
     pub fn one(protocol: Protocol, connect: Address) -> Self {
         let connect = vec![connect];
         let period = Some(Period::HONOUR);
@@ -147,7 +147,8 @@ impl SouthFleetComponent {
         })
     }
 
-    /// Returns the source addresses. The published controller of OpenEmpower v2 stores only one connection per source address.
+    /// Returns the source addresses in the settings. If there are none, returns a loopback address per base station for a controller on
+    /// this machine that stores only one connection per source address.
     fn pool(&self, controller: SocketAddr) -> SourcePool {
         let own = self.protocol.dialect().source_per_agent && self.sources.is_empty();
         if own && controller.is_ipv4() && controller.ip().is_loopback() {
@@ -335,7 +336,7 @@ fn log_error<T, E: fmt::Display>(result: Result<T, E>) {
     }
 }
 
-/// Names of report values that are states. All other values are event counters.
+/// Names of values whose last state is reported. Of all other values, the increase since the start of the measurement is reported.
 const STATES: [&str; 19] = [
     "nodes",
     "connected",

@@ -28,7 +28,7 @@ const MS: Duration = Duration::from_millis(1);
 const SECOND: Duration = Duration::from_secs(1);
 const PLMN: Plmn = Plmn([0x00, 0xf1, 0x10]);
 
-/// A clock for which work needs a small amount of time. A cycle is one millisecond.
+/// Clock in virtual time, in which each message takes 1 us.
 struct Virtual(Time);
 
 impl Clock for Virtual {
@@ -241,7 +241,7 @@ fn remote_scheduling_equals_local_scheduling() {
             "{:?}",
             shares(&remote)
         );
-        // Policies only apply to base stations that schedule themselves.
+        // Policies only apply to base stations whose own scheduler is used.
         let policy = Policy::of_behavior("round_robin_dl").to_string();
         let why = world.order(None, &Command::Policy(policy.clone())).unwrap_err();
         assert!(why.contains("/dl_sched/0"), "{why}");
@@ -350,7 +350,8 @@ fn applications_configure_every_new_base_station() {
         2,
         "the controller must schedule every base station when it connects"
     );
-    // Each of the four UEs has 6 or 7 resource blocks. UEs of the second slice, which have 7, get half of their allocation.
+    // The controller allocates 6 or 7 resource blocks to each of the four UEs. The second slice has only 7 resource blocks, which is about
+    // half of what its UEs are allocated.
     let meter = world.measure(0);
     assert!((0.75..0.85).contains(&meter.prb_use), "{}", meter.prb_use);
     let rotate = Some(100 * MS);

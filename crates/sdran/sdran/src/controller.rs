@@ -51,7 +51,7 @@ pub struct ControllerCounters {
     pub leaked_bytes: u64,
     /// Messages lost at the end of a full batch, as in the published controller.
     pub lost_at_batch_end: u64,
-    /// Reports that were not requested, or of unknown UEs.
+    /// Reports that were discarded, because they were not requested or their UE is unknown.
     pub discarded: u64,
     /// Protocol violations of agents.
     pub faults: u64,
@@ -63,7 +63,7 @@ pub struct ControllerCounters {
     pub not_reading: u64,
     /// Cycles in which the applications ran.
     pub app_runs: u64,
-    /// Cycles in which the applications waited for the RIB updater's budget.
+    /// Cycles in which the applications did not run, because the RIB updater had exhausted its share of the cycle.
     pub throttled: u64,
     /// Connections closed because the agent sent no message after the hello.
     pub silent: u64,

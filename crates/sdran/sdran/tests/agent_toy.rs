@@ -1,4 +1,4 @@
-//! Shows that a further SD-RAN protocol needs only a codec and one `SouthboundAgent`. A protocol of text lines runs on the same pair.
+//! Shows that a further SD-RAN protocol needs only a codec and one `SouthboundAgent`. A protocol of text lines runs on a [`StreamPair`].
 use ranlab_machine::Time;
 use ranlab_sdran::agent::*;
 use std::collections::VecDeque;
@@ -127,7 +127,7 @@ impl SouthboundController for ToyController {
 }
 
 #[test]
-fn third_party_protocol_runs_on_the_pair() {
+fn custom_protocol_runs_on_stream_pair() {
     let faults = StreamFaults { piece_bytes: 2, ..StreamFaults::delay(Duration::from_millis(1)) };
     let agent: Box<dyn SouthboundAgent> = Box::new(ToyAgent::new());
     let mut pair = StreamPair::new(agent, ToyController::default(), faults, 1);

@@ -15,7 +15,8 @@ pub static XHAUL: Domain = Domain {
     rigs: &[RigType { place: 100, make: |lab| Box::new(RunningExperiment::new(lab, rig::Xhaul)) }],
 };
 
-/// Timeout for network cards. They reset, create virtual functions, possibly on an emulated machine, and are returned afterwards.
+/// Timeout for the start if physical network cards are used. Cards are reset and create virtual functions, which takes long on an emulated
+/// machine. The next constant is the timeout for returning the cards.
 const CARDS_START_WAIT: Duration = Duration::from_secs(300);
 const CARDS_END_WAIT: Duration = Duration::from_secs(60);
 

@@ -69,8 +69,8 @@ impl AirInterface {
         }
     }
 
-    /// Returns an uplink as small eNodeBs schedule it for a UE that was idle. The values are assumptions, not measurements: requests each
-    /// 10 ms, 8 ms from request to grant and transmission, 8 ms from the report to the data, 3000 bit per TTI.
+    /// Returns an uplink as small eNodeBs schedule it for a UE that was idle. The values are assumed, not measured: requests each 10 ms, 8
+    /// ms from request to grant and transmission, 8 ms from the report to the data, 3000 bit per TTI.
     pub fn lte_5_mhz_uplink() -> Self {
         Self {
             name: "air UL".to_owned(),

@@ -281,7 +281,7 @@ impl Stage {
 }
 
 impl Port {
-    /// Returns a port with a FIFO, a cable without delay, store and forward without delay at the far end, and 1 MB per queue.
+    /// Returns a port with a FIFO and 1 MB per queue. The cable has no delay. The far end uses store and forward, without delay.
     pub fn new(name: impl Into<String>, rate_bps: u64) -> Self {
         Self {
             name: name.into(),

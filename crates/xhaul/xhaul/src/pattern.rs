@@ -92,8 +92,8 @@ pub enum PatternError {
     Order(usize),
 }
 
-/// Upper bound of the frames that a pattern releases. In any closed window of length `t`, the pattern releases at most `k * frames` frames
-/// with `k * bytes` bytes in total, where `k = floor((t + jitter_ps) / period_ps) + 1`.
+/// Upper bound of the frames that a pattern releases. For any closed window of length `t`, let `k = floor((t + jitter_ps) / period_ps) +
+/// 1`. In this window, the pattern releases at most `k * frames` frames with `k * bytes` bytes in total.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Envelope {
     pub(super) bytes: u64,

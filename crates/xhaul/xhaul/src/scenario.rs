@@ -237,7 +237,7 @@ impl Plan {
 /// Adds a stage to a network.
 pub(crate) fn add_stage(network: &mut Network, stage: Stage) -> StageId {
     network.stages.push(stage);
-    // `Network::check` rejects a network with more stages than numbers, before any number is used.
+    // `Network::check` rejects a network with more stages than stage numbers, before any stage number is used.
     (network.stages.len() - 1) as StageId
 }
 

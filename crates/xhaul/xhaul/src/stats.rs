@@ -111,7 +111,7 @@ impl Delays {
         self.own_misses += u64::from(budget_ps.is_some_and(|budget_ps| delay > budget_ps));
     }
 
-    /// Merges the results of another run of the same flow. The jitter estimate is that of `other`. The recorded estimates of both runs are
+    /// Merges the results of another run of the same flow. The jitter estimate of `other` is used. The recorded estimates of both runs are
     /// stored up to the limit.
     pub fn merge(&mut self, other: &Self) {
         self.count += other.count;

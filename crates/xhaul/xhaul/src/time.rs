@@ -112,7 +112,7 @@ impl Quantiles {
         Self(Arc::new(self.0.map(|ps| ps.saturating_add(by_ps))))
     }
 
-    /// Mean of the distribution, ps.
+    /// Returns the mean of the distribution, in ps.
     pub fn mean_ps(&self) -> f64 {
         self.0.windows(2).map(|pair| (pair[0] as f64 + pair[1] as f64) / 2.0).sum::<f64>() / STEPS as f64
     }
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn distribution_rises_from_0_to_1() {
+    fn distribution_must_rise_from_0_to_1() {
         for points in [
             &[(0.0, 1)][..],
             &[(0.1, 1), (1.0, 2)],
@@ -199,7 +199,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn clock_reaches_requested_time_not_earlier(
+        fn to_true_never_returns_an_earlier_time(
             local in 1_000_000_000_u64..1 << 50,
             offset_ps in -1_000_000_i64..1_000_000,
             drift_ppb in -100_000_i32..100_000,

@@ -57,8 +57,8 @@ fn bursts_of_100_ms_explain_published_jitter() {
 }
 
 /// The parameters are plausible, not proven. The periods of [`AirInterface::lte_5_mhz_uplink`] are assumed. The 3 ms of core and server are
-/// chosen so that the result is in the published range. The scheduling requests and the transport blocks determine how the delay grows with
-/// the size, and its deviation.
+/// chosen so that the result is in the published range. The growth of the delay with the size, and the deviation of the delay, follow from
+/// the scheduling requests and the transport blocks.
 #[test]
 fn ping_takes_33_to_39_ms_growing_with_size() {
     let ping = |bytes: u32| {

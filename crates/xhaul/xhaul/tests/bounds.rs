@@ -263,7 +263,7 @@ fn flow(class: u8, path: &[StageId], pattern: Pattern) -> Flow {
     }
 }
 
-/// Returns the maximum simulated delay of the first flow as a share of its bound, over some phases of the other flows.
+/// Simulates some phases of the other flows. Returns the maximum delay of the first flow as a share of its bound.
 fn reached(network: &Network) -> f64 {
     let bound = bounds(network, Curves::Steps).unwrap()[0].delay_ps;
     let mut most = 0;
@@ -323,7 +323,7 @@ fn second_regulator_adds_delay_only_after_a_queue() {
         Network { stages, flows: vec![regulated(6, path), regulated(6, path), rest] }
     };
     let last = |network: &Network| bounds(network, Curves::Steps).map(|bounds| bounds[0].delay_ps);
-    // With regulators everywhere, or at the second hop only, the delay is at most that of the two queues.
+    // With regulators everywhere, or at the second hop only, the delay is at most the delay of the two queues.
     let strict = last(&Network {
         stages: vec![port(Scheduler::StrictPriority), port(Scheduler::StrictPriority)],
         ..of(Scheduler::StrictPriority, &[0, 1])
@@ -342,9 +342,9 @@ fn second_regulator_adds_delay_only_after_a_queue() {
     assert!(last(&roomy).is_ok());
 }
 
-/// The windows fit a whole number of frames, as in schedule synthesis. They have no guard time and no spare time.
+/// The gate windows fit a whole number of frames, as in synthesised schedules. They have no guard time, and little or no spare time.
 #[test]
-fn exact_windows_never_exceed_their_bound() {
+fn delays_with_exact_windows_never_exceed_bound() {
     let mut tightest = 0.0_f64;
     let mut bounded = 0;
     for seed in 0..300 {

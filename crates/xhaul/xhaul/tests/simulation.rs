@@ -248,7 +248,7 @@ fn cut_through_forwards_after_header_unless_next_link_is_faster() {
 }
 
 #[test]
-fn host_adds_interrupt_service_and_priority_work() {
+fn host_delay_includes_interrupt_service_and_priority_work() {
     let host = Stage::Host(Host {
         name: "host".to_owned(),
         service: Duration::Constant(2 * US),

@@ -46,7 +46,7 @@ impl Identity {
         seed ^ self.station.wrapping_mul(0x9e37_79b9_7f4a_7c15)
     }
 
-    /// Returns the offset of the base station's reports within a period. Different offsets prevent that base stations send at the same
+    /// Returns the offset of the base station's reports within a period. Different offsets keep base stations from sending at the same
     /// time.
     pub(crate) fn phase(&self, period: Duration) -> Duration {
         // Multiples of the golden ratio spread any number of base stations evenly.
@@ -64,7 +64,7 @@ pub struct SourcePool(Vec<IpAddr>);
 pub struct SourcePoolError(String);
 
 impl SourcePool {
-    /// Returns a number of loopback addresses, for a controller on this machine.
+    /// Returns a pool of this number of loopback addresses, for a controller on this machine.
     pub fn of_loopback(addresses: u32) -> Self {
         let first = u32::from(Ipv4Addr::new(127, 1, 0, 1));
         let last = first.saturating_add(addresses).min(u32::from(Ipv4Addr::new(127, 255, 255, 254)));
@@ -109,7 +109,7 @@ impl FromStr for SourcePool {
     }
 }
 
-/// Writes the form that is parsed.
+/// Writes the form that `from_str` parses.
 impl fmt::Display for SourcePool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.0.first(), self.0.last()) {

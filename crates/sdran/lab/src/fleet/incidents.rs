@@ -78,7 +78,7 @@ impl Incidents {
         self.began = now;
     }
 
-    /// Updates the current state of a kind of problem. `seen` has the start and the number of affected connections, or is `None` if there
+    /// Updates the current state of a kind of problem. `trouble` contains the start and the number of affected connections. `None`: there
     /// is no such problem.
     pub(super) fn observe(&mut self, what: IncidentKind, now: Time, trouble: Option<(Time, u32)>) {
         let index = what as usize;

@@ -1,5 +1,5 @@
-//! A base station's connection to its controller, with unwritten messages, data in the kernel, and the amount of data that the controller
-//! has read.
+//! Connection of a base station to its controller. Tracks messages that wait for the kernel, bytes in the kernel, and bytes that the
+//! controller has read.
 use super::meters::Meters;
 use ranlab_machine::Time;
 use ranlab_net::Readers;
@@ -57,9 +57,9 @@ pub(super) struct Backlog {
     pub(super) octets: u64,
     /// Bytes in the kernel that the controller's host has not acknowledged.
     pub(super) unacknowledged: u64,
-    /// Acknowledged bytes that the controller has not read, as far as its socket is visible.
+    /// Acknowledged bytes that the controller has not read. They are known if the controller's socket is in this network namespace.
     pub(super) unread: u64,
-    /// Number of connections whose remote socket is visible.
+    /// Number of connections for which the controller's socket is in this network namespace.
     pub(super) readers: u32,
 }
 
@@ -82,23 +82,26 @@ struct Connection {
     peer: SocketAddr,
 }
 
-/// Messages that are sent to the controller, but not read yet. A message counts as sent when the kernel has accepted its last byte. The
-/// delay of a report ends with the last visible event, which is reading by the controller, or acknowledgement by its host.
+/// Connection to the controller, with the messages that the controller has not read yet. A message counts as sent when the kernel has
+/// accepted its last byte. The delay of a report ends with the last visible event, which is reading by the controller if its socket is
+/// visible, and otherwise acknowledgement by its host.
 #[derive(Debug, Default)]
 pub(super) struct ControllerLink {
     octets: Vec<u8>,
     written: usize,
     waiting: VecDeque<QueuedMessage>,
     connection: Option<Connection>,
-    /// Number of bytes that the kernel accepted. The next two fields are the numbers of bytes that the controller's host acknowledged, and
-    /// that the controller read.
+    /// Number of bytes that the kernel accepted.
     taken: u64,
+    /// Number of bytes that the controller's host acknowledged.
     acknowledged: u64,
+    /// Number of bytes that the controller read.
     read: u64,
-    /// Messages in the kernel that the controller has not read. The next field is the number of those that are acknowledged.
+    /// Messages in the kernel that the controller has not read.
     unread: VecDeque<SentMessage>,
+    /// Number of the messages in `unread` that the controller's host acknowledged.
     acknowledged_unread: usize,
-    /// Whether the socket of the controller is visible.
+    /// Whether the controller's socket is in this network namespace, so that its unread bytes are visible.
     reader_seen: bool,
     /// Last time at which the controller read data, or had no data to read.
     progress_at: Time,
@@ -177,7 +180,8 @@ impl ControllerLink {
         self.taken += octets as u64;
     }
 
-    /// Updates the progress of the controller. `excused` is a time without checks, in which this process was suspended.
+    /// Updates the progress of the controller. `excused` is a time in which this process was suspended. It does not count as a delay of the
+    /// controller.
     pub(super) fn update_progress(
         &mut self,
         meters: &Meters,
@@ -187,8 +191,8 @@ impl ControllerLink {
     ) {
         let Some(Connection { stream, local, peer }) = &self.connection else { return };
         let held = ranlab_net::unacknowledged(&**stream).unwrap_or(0);
-        // The unacknowledged bytes are read first. Acknowledgements between both reads can then only make the number of read bytes too
-        // small, never too large.
+        // The number of unacknowledged bytes is queried first. Acknowledgements between the two queries can then only make the number of
+        // bytes that the controller read too small, never too large.
         let reader = readers.and_then(|readers| readers.unread(*local, *peer).ok().flatten());
         self.progress_at += excused;
         // A host delays acknowledgements by up to 40 ms. If the controller's socket is visible, the received bytes are used, so this delay

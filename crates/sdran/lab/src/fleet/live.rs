@@ -14,7 +14,7 @@ pub struct LiveReport {
     pub refused: u64,
 }
 
-/// Executes the events.
+/// Sends events from another program to the base stations that execute them.
 #[derive(Debug)]
 pub struct LiveEvents {
     directory: NodeDirectory,

@@ -61,9 +61,9 @@ pub struct SouthboundReport {
     pub waiting_bytes: u64,
     /// Bytes in the kernel that the controller's host has not acknowledged.
     pub unacknowledged_bytes: u64,
-    /// Acknowledged bytes that the controller has not read, on connections whose other end is visible.
+    /// Acknowledged bytes that the controller has not read, on connections for which its socket is visible.
     pub unread_bytes: u64,
-    /// Connections whose remote socket is visible, because the controller's socket is in this network namespace.
+    /// Connections for which the controller's socket is visible, because it is in this network namespace.
     pub readers_seen: u32,
     /// Longest time in which the controller read no data although data was pending, in microseconds. 0 if it was shorter than one second.
     pub unread_us_max: u64,
@@ -75,7 +75,7 @@ pub struct SouthboundReport {
     pub received: u64,
     /// Bytes of the received messages.
     pub received_bytes: u64,
-    /// Message exchanges after a UE event.
+    /// Requests that the controller sent because of UE events.
     pub rounds: u64,
     /// Bytes of pushed code that were discarded.
     pub discarded_bytes: u64,

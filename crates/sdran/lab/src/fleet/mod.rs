@@ -58,7 +58,7 @@ pub enum Protocol {
 }
 
 impl Protocol {
-    /// Returns the dialect of the published controller.
+    /// Returns the dialect of the published controller that uses this protocol.
     pub fn dialect(self) -> &'static PublishedBehaviour {
         let [flexran, mosaic, empower1, empower2, ..] = &DIALECTS;
         match self {
@@ -91,7 +91,7 @@ pub struct SouthboundConfig {
     pub nodes: u32,
     /// Index of the first base station. Several processes can thus emulate parts of one network.
     pub first: u32,
-    /// Report period: that of the controller, or a fixed one.
+    /// Report period: the period that the controller requests, or a fixed period.
     pub period: ReportPeriod,
     /// UEs of each base station. The seed is combined with the index of the base station.
     pub population: PopulationConfig,
@@ -115,7 +115,7 @@ pub struct SouthboundConfig {
 pub type EventLog = Rc<RefCell<Vec<(u32, Duration, u64)>>>;
 
 impl SouthboundConfig {
-    /// Returns a configuration like that of MARC.
+    /// Returns the configuration that the MARC benchmark uses, with the given numbers.
     pub fn marc(protocol: Protocol, controller: SocketAddr, nodes: u32, ues: u32, seed: u64) -> Self {
         Self {
             protocol,
@@ -232,12 +232,12 @@ impl SouthboundFleet {
         Ok(())
     }
 
-    /// Starts one more base station without UEs, and measures its initialization. In MARC, this is base station m + 1. Returns `None` on
-    /// timeout. The base station is removed afterwards.
+    /// Starts one more base station without UEs, and measures its initialization. MARC also measures the initialization in this way. The
+    /// base station is removed afterwards. Returns `None` on timeout.
     pub async fn probe(&mut self, patience: Duration) -> Option<Delays> {
         let (delays_sender, delays) = oneshot::channel();
         let population = PopulationConfig { ues: 0, delegation: None, ..self.config.population };
-        // The base station has a radio like the other ones.
+        // The base station has a radio if the other base stations have radios.
         self.start(self.nodes.len() as u32, population, Some(delays_sender)).ok()?;
         let delays = tokio::time::timeout(patience, delays).await;
         if let Some((_, task)) = self.nodes.pop() {

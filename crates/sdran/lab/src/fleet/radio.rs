@@ -25,7 +25,7 @@ impl Cell {
         // The number fits, because there are fewer than 65,536 base stations.
         let cell_id = number as u16;
         let seed = seed.wrapping_add(u64::from(number).wrapping_mul(0x9e37_79b9_7f4a_7c15));
-        // This is the home network of the UEs' IMSIs.
+        // The IMSIs of the UEs belong to this home network.
         let home = Plmn::new(901, 70, 2);
         let radio = Radio::new(config, (cell_id, seed), home, now().as_nanos() / 1_000, 0)?;
         let radio = Arc::new(Mutex::new(radio));

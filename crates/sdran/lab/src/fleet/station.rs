@@ -1,4 +1,4 @@
-//! Control of a base station by agents of FlexRAN and OpenEmpower. They have the same commands for the same cell as E2.
+//! Lets agents of FlexRAN and OpenEmpower control a radio. They use the commands with which E2 controls the same cell.
 use ranlab_e2::functions::slice::SliceControl;
 use ranlab_e2_codec::e2sm::control::Refusal;
 use ranlab_e2_codec::e2sm::slice::{SliceCommand, SliceSet};

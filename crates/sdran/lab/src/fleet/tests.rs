@@ -160,7 +160,8 @@ fn failures_of_controllers_are_distinguished() {
 fn controller_of_another_dialect_is_detected() {
     ranlab_transport::run(async {
         let server = FlexranServer::start(alt(), ThreadUse::Inline, loopback()).await.unwrap();
-        // This controller sends its hello first, like that of FlexRAN. Base stations of protocol EmpowerV1 also send their hello first.
+        // This controller sends its hello first, like the controller of FlexRAN. Base stations of protocol EmpowerV1 also send their hello
+        // first.
         let listener = tokio::net::TcpListener::bind(loopback()).await.unwrap();
         let greets = listener.local_addr().unwrap();
         let _controller = tokio::task::spawn_local(async move {
@@ -230,7 +231,7 @@ fn unread_data_is_queued_and_delays_reports() {
             report.offered >= stopped.offered + 50,
             "reports must still be generated while the controller does not read"
         );
-        // One MiB of 9 kB reports is pending, which are the reports of half a second.
+        // Reports of 9 kB each are pending, 1 MiB in total. These are the reports of half a second.
         assert!(report.waiting >= 100 && report.waiting_bytes > 900_000, "{report:?}");
         assert!(report.unacknowledged_bytes > 0 && report.lateness_us_p99 > 500_000, "{report:?}");
         assert_eq!(report.offered, report.sent + report.dropped + report.waiting);

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 /// Minimum interval between two checks. It limits the resolution of delays after the kernel has accepted the data.
 const INTERVAL: Duration = Duration::from_millis(2);
-/// Additional interval per connection, because a check costs system calls.
+/// Minimum interval between two checks for each connection, because a check of a connection costs system calls.
 const INTERVAL_PER_LINE: Duration = Duration::from_micros(500);
 
 pub(super) struct Watch {
@@ -40,7 +40,7 @@ impl Watch {
             let interval = self.interval();
             tokio::time::sleep(interval).await;
             let now = now();
-            // If this process was suspended for half a second or more, that time does not count as a delay of the controller.
+            // A suspension of this process by half a second or more does not count as a delay of the controller.
             let late = now.since(last).saturating_sub(interval);
             self.check_lines(now, if late >= STILL / 2 { late } else { Duration::ZERO });
             last = now;

@@ -15,8 +15,8 @@ pub struct Allocation {
     pub mcs: Option<u8>,
 }
 
-/// A cell that an agent reports, and that its controller controls. A rejected command changes nothing. Slices use the terms of the E2
-/// service model SLICE, whatever protocol the agent uses, because there is only one scheduler to configure.
+/// A cell that an agent reports, and that its controller controls. A rejected command changes nothing. Slices are described by types of the
+/// E2 service model SLICE, because all protocols configure the same scheduler.
 pub trait CellControl: fmt::Debug {
     /// Returns the number of resource blocks of the downlink.
     fn prbs(&self) -> u16;

@@ -25,8 +25,8 @@ pub struct PublishedBehaviour {
     pub port: u16,
     /// Report period that MARC used with this program.
     pub period: Duration,
-    /// Whether agents start with a hello and repeat it. A silence of three intervals then ends the connection. Otherwise the controller
-    /// starts, and no hello is repeated.
+    /// Whether agents send the first hello and repeat it. Three intervals without a message then end the connection. Otherwise the
+    /// controller sends the first hello, and hellos are not repeated.
     pub agent_greets: bool,
     /// Whether a controller creates UEs only from activations. On each connection, UEs that already exist are then activated one after the
     /// other.

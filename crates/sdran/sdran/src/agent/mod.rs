@@ -2,7 +2,7 @@
 //! stream.
 //!
 //! A further protocol needs a codec and a [`SouthboundAgent`]. The emulator, the benchmark and [`StreamPair`] accept any of them. The five
-//! phases are those of MARC: initialisation, configuration, reporting, UE activation, UE deactivation.
+//! phases are those of the MARC benchmark: initialisation, configuration, reporting, UE activation, UE deactivation.
 mod buffer;
 mod cell;
 mod dialect;
@@ -98,7 +98,7 @@ pub enum AgentEvent {
     Fault(String),
 }
 
-/// Whether the controller's reporting period applies.
+/// Period at which an agent sends reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ReportPeriod {
     /// The agent uses the period that the controller requests.
@@ -146,7 +146,7 @@ pub struct AgentCounters {
     pub commands: u64,
     /// Subframes reported to the controller, so that it can decide on these or later ones.
     pub triggers: u64,
-    /// Controller decisions on subframes that the cell accepted.
+    /// Scheduling decisions of the controller that the cell accepted.
     pub decisions: u64,
     /// Controller commands and decisions that the cell refused, including late decisions.
     pub refused_commands: u64,
@@ -173,7 +173,7 @@ pub trait SouthboundAgent {
     fn ues(&self) -> usize;
     /// Returns the number of active UEs that were reported to the controller on this connection.
     fn announced_ues(&self) -> usize;
-    /// Returns the time since which the controller has not answered a request that the published controllers answer at once.
+    /// Returns the time since which a response is pending that the published controllers send at once.
     fn unanswered_since(&self) -> Option<Time> {
         None
     }

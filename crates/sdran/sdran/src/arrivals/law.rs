@@ -123,7 +123,7 @@ impl Law {
         if nanoseconds >= MAX_TIME.as_nanos() as f64 {
             return MAX_TIME;
         }
-        // The number is not negative, because a cast saturates at zero, and below the bound.
+        // The cast turns negative numbers into zero. Numbers that exceed `u64` were handled above.
         Duration::from_nanos(nanoseconds as u64)
     }
 }
@@ -344,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn laws_round_trip_or_errors_name_allowed_values() {
+    fn laws_round_trip_and_errors_list_allowed_values() {
         for text in LAWS.split(", ") {
             let law: Law = text.parse().unwrap();
             assert_eq!(law.to_string().parse(), Ok(law), "{text}");

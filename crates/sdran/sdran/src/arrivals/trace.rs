@@ -2,8 +2,8 @@
 //!
 //! `TIME EVENT [node=N] [ue=N] [cqi=N] [sinr=N] [rsrp=N] [rsrq=N] [queue=N] [bsr=N] [prbs=N]`, where TIME is seconds since the start, or
 //! `now`, and EVENT is `activated`, `deactivated`, `updated`, `delegated` or `taken-back`. The form `EVENT,TIME` of MARC is also accepted.
-//! Without `ue` an activation applies to the next UE and a deactivation to the last activated one. A line that starts with `#` is a
-//! comment.
+//! Without `ue`, an activation applies to the next UE, and a deactivation to the UE that was activated last. A line that starts with `#` is
+//! a comment.
 use super::{Characteristics, Event, Happening};
 use std::collections::HashMap;
 use std::time::Duration;
@@ -17,7 +17,7 @@ pub const MAX_LINE_BYTES: usize = 1_024;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TraceError {
-    /// The line has another form.
+    /// The line does not have the form of an event.
     #[error("line {line}: \"{text}\" is not an event; write e.g. \"12.5 activated node=0 ue=3 cqi=9\"")]
     Form {
         /// Number of the line, from 1.
@@ -53,7 +53,7 @@ pub enum TraceError {
         /// Number of the line, from 1.
         line: usize,
     },
-    /// A UE is deactivated that is not active.
+    /// The line deactivates a UE that is not active.
     #[error("line {line}: no UE of base station {node} is active")]
     NobodyThere {
         /// Number of the line, from 1.
@@ -140,7 +140,8 @@ fn seconds(text: &str) -> Option<Duration> {
     bounded.then(|| Duration::from_nanos((seconds * 1e9).round() as u64))
 }
 
-/// Assigns UEs to lines without a UE, as in MARC. An activation applies to the next UE, a deactivation to the last activated one.
+/// Assigns UEs to lines without a UE, as in MARC. An activation applies to the next UE, and a deactivation to the UE that was activated
+/// last.
 #[derive(Debug, Default)]
 pub struct TraceNames {
     stations: HashMap<u32, (u32, Vec<u32>)>,
@@ -208,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_name_line_and_allowed_values() {
+    fn errors_contain_line_and_allowed_values() {
         let refusal = |text: &str| parse_trace(text).unwrap_err().to_string();
         for text in ["x", "1 gone", "-1 activated", "nan activated", "activated"] {
             assert!(

@@ -37,9 +37,8 @@ impl Slice {
         self
     }
 
-    /// Returns the reported elements of a slice. They never include its UEs. The published controller treats a list of C-RNTIs as an order
-    /// to move each UE that is not in it, and sends one command for each UE. An agent that reported its list would therefore receive
-    /// commands without end.
+    /// Returns the reported elements of a slice. They never include its UEs. If a list of C-RNTIs is reported, the published controller
+    /// sends a command for each UE that is not in the list. An agent that reported its list would therefore receive commands without end.
     fn tlvs(self) -> Vec<Tlv> {
         let Self { rbgs, sched_id } = self;
         vec![Tlv::SliceRbgs(SliceRbgs { rbgs }), Tlv::SliceScheduler(SliceScheduler { sched_id })]
@@ -100,8 +99,8 @@ impl EmpowerAgent1 {
         Tlv::UeIdentity(UeIdentity { rnti, plmn_id: self.settings.plmn, imsi: ue.imsi, tmsi: ue.tmsi, state })
     }
 
-    /// As in the published agents, requests and SET get a response, but ADD and REM do not. The published controller responds to an unknown
-    /// slice with another REM.
+    /// Handles a slice command. As in the published agents, requests and SET get a response, but ADD and REM do not. The published
+    /// controller responds to an unknown slice with another REM.
     fn slice(&mut self, now: Time, xid: u32, opcode: Opcode, id: SliceId, tlvs: &[Tlv]) {
         self.core.requested(now);
         // An empty list of UEs is ignored and the other elements apply, because published controllers send each slice with its UEs.

@@ -38,7 +38,7 @@ pub type EmpowerSession1 = Session<Version1>;
 enum Step {
     UeReports,
     Slice,
-    /// Sets the slice, and requests the measurement of the cell at once, because a set slice has no response.
+    /// Sets the slice. Requests the measurement of the cell at once, because base stations do not respond when a slice is set.
     SetSliceAndCell,
 }
 

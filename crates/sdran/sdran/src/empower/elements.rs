@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_only_base_stations_send_are_refused() {
+    fn agent_only_messages_are_refused() {
         use super::v1::Checked;
         use crate::empower::protocol::v1::*;
         let measure = |tlvs| Body::UeMeasureRequest(tlvs).refused().map(ToString::to_string);

@@ -10,7 +10,7 @@ use ranlab_machine::support::Element;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-/// Maximum number of measurements. Further ones are refused with a fault.
+/// Maximum number of measurements. Further measurements are refused with a fault.
 pub(super) const MAX_MEASUREMENTS: usize = 20_000;
 
 /// A periodic measurement of one UE.
@@ -70,7 +70,7 @@ impl Core {
         }
     }
 
-    /// Counts another report of the cell. Returns the total numbers of used resource blocks in downlink and uplink.
+    /// Adds the resource blocks in the last reports of all UEs to the totals of the cell. Returns the totals of downlink and uplink.
     pub(super) fn use_prbs(&mut self) -> (u32, u32) {
         let used: u32 = self.ues.iter().map(|(_, ue)| u32::from(ue.radio.prbs)).sum();
         self.used_prbs = (self.used_prbs.0.wrapping_add(used), self.used_prbs.1.wrapping_add(used / 2));

@@ -1,4 +1,4 @@
-//! OpenEmpower v1 and v2: base stations' agents, and a controller's endpoint of one connection.
+//! OpenEmpower v1 and v2: the agent of a base station, and the controller's side of a connection.
 //!
 //! Unlike agents of FlexRAN, these agents send one message for each UE and measurement. The number of messages limits the controller.
 mod agent1;
@@ -21,7 +21,7 @@ use crate::agent::{AgentCounters, AgentInput, AgentOutput, ReportPeriod, Southbo
 use crate::empower::protocol::Mac;
 use std::time::Duration;
 
-/// Number of hello intervals of silence after which the published controllers close a connection.
+/// The published OpenEmpower controllers close a connection after this number of hello intervals without a message.
 pub const SILENT_INTERVALS: u32 = 3;
 
 /// Settings of an agent, of either version.
@@ -33,7 +33,7 @@ pub struct EmpowerAgentSettings {
     pub pci: u16,
     /// Interval of hellos. The published interval is 2 s.
     pub hello: Duration,
-    /// Whether the controller's periods apply. MARC reports every 500 ms, whatever the controller requests.
+    /// Whether reports follow the period that the controller requests. The agents of the MARC benchmark ignore it and report every 500 ms.
     pub period: ReportPeriod,
     /// Network of the UEs, encoded as a zero byte and three bytes of BCD.
     pub plmn: [u8; 4],
@@ -142,8 +142,8 @@ pub enum EmpowerEvent {
         /// C-RNTI in the target cell.
         target_rnti: u16,
     },
-    /// A measurement was discarded, because it was not requested or has the wrong transaction id. The published controller does the same.
-    /// This applies to MARC's UE reports.
+    /// A measurement was discarded, because it was not requested or has the wrong transaction id, as in the published controller. The UE
+    /// measurements of MARC's agents are discarded for this reason.
     Discarded,
     /// The base station violated the protocol.
     Fault(String),

@@ -7,8 +7,8 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 /// A controller's endpoint of one connection in one version. `own` is the state that is specific to the version. See the [module](super).
-/// Messages are processed at once. A policy that refuses unknown peers must check the hello first: it reads [`EmpowerEvent::Hello`], and
-/// drops the session.
+/// Messages are processed at once. A policy that accepts only known peers must check the hello first. It reads [`EmpowerEvent::Hello`], and
+/// drops the session of an unknown peer.
 #[derive(Debug)]
 pub struct Session<V> {
     pub(super) settings: EmpowerSessionSettings,

@@ -32,7 +32,7 @@ pub struct FlexranAgentSettings {
     pub station: u64,
     /// Physical cell identity.
     pub pci: u16,
-    /// Whether the report period of the controller applies.
+    /// Report period: the period that the controller requests, or a fixed period.
     pub period: ReportPeriod,
     /// FlexRAN version at the start.
     pub dialect: FlexranDialect,
@@ -68,16 +68,16 @@ pub struct FlexranAgent {
     unannounced: VecDeque<u16>,
     /// Whether the controller requested the configuration since the last report.
     asked: bool,
-    /// Time since which the controller's request for reports is due.
+    /// Time since which the agent has waited for the controller's request for reports.
     unanswered_since: Option<Time>,
-    /// Whether the other dialect of the controller was reported.
+    /// Whether an event reported that the controller's dialect differs from the configured one.
     told_dialect: bool,
     reporting: Option<Reporting>,
     pub(super) replies: Replies,
     pub(super) control: Control,
     /// Cell under the agent, if there is one.
     pub(super) steering: Option<Steering>,
-    /// Pending handovers whose controller expects the outcome, by C-RNTI.
+    /// Pending handovers whose outcome the controller expects, by C-RNTI.
     pub(super) leaving: BTreeMap<u16, Header>,
 }
 
@@ -391,8 +391,8 @@ impl FlexranAgent {
         StatsReply { header, ue_report, cell_report }
     }
 
-    /// Returns the radio state of a UE. It is that of the cell, if there is one. Otherwise, the number of resource blocks is limited to the
-    /// slice of the UE.
+    /// Returns the radio state of a UE. If there is a cell under the agent, it is the state in this cell. Otherwise, the number of resource
+    /// blocks is limited to the slice of the UE.
     fn radio(&self, rnti: u16, ue: &Ue) -> Radio {
         if let Some(steering) = &self.steering {
             return steering.ue(rnti).unwrap_or(ue.radio);

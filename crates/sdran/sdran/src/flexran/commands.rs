@@ -8,8 +8,8 @@ use ranlab_e2_codec::e2sm::control::{Reason, Refusal};
 use ranlab_machine::support::Element;
 
 impl FlexranAgent {
-    /// Reports the outcome of a command. The published controllers use no transaction number, and get no response. A controller of this
-    /// project uses a number, and gets the outcome. The response is the message that changes an agent, sent in the opposite direction.
+    /// Reports the outcome of a command. Commands of the published controllers have no transaction number, and get no response. Commands of
+    /// this project's controller have one, and get the outcome in an [`AgentReconfiguration`], which controllers otherwise send to agents.
     fn done(&mut self, header: Option<&Header>, ended: Result<(), Refusal>) {
         let refused = ended.err().map(|why| why.detail);
         if let Some(why) = &refused {
@@ -113,7 +113,7 @@ impl FlexranAgent {
         self.done(reply.header.as_ref(), ended);
     }
 
-    /// Returns the refusal of a configuration that concerns more than one cell and its downlink.
+    /// Returns a refusal if a configuration has more than one cell, or slices of the uplink.
     fn beyond_cell(&self, reply: &EnbConfigReply) -> Option<Refusal> {
         let refusal = |what| Some(Refusal::new(Reason::NotSupported, what));
         let uplink = reply.cell_config.iter().filter_map(|cell| cell.slice_config.as_ref()?.ul.as_ref());
@@ -127,7 +127,7 @@ impl FlexranAgent {
         None
     }
 
-    /// Applies a UE configuration, which is sent like that of cells.
+    /// Applies a UE configuration. Mosaic5G 2.x uses the message that reports UEs for this purpose.
     pub(super) fn associate(&mut self, reply: &UeConfigReply) {
         self.counters.commands += 1;
         self.replies = Replies::Changed;

@@ -1,5 +1,5 @@
-//! Settings that a controller of Mosaic5G 2.x makes at its base station: slices, UEs in slices, and control of handovers. The controller
-//! requests the configuration every second, and relies on it.
+//! Settings that a controller of Mosaic5G 2.x applies to its base station: slices, UEs in slices, and control of handovers. The controller
+//! requests the resulting configuration every second, and relies on it.
 use super::report;
 use crate::agent::Ue;
 use crate::flexran::protocol::*;
@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 /// Maximum number of slices of a direction. Further slices are refused.
 const MAX_SLICES: usize = 16;
-/// Number of resource blocks of a cell without a radio model, which is that of 10 MHz.
+/// Number of resource blocks of a cell without a radio model. It corresponds to 10 MHz.
 const PRBS: u16 = 50;
 
 /// Slices of a UE in downlink and uplink.

@@ -1,4 +1,4 @@
-//! FlexRAN: an agent like that of OpenAirInterface, and a controller's endpoint of one connection.
+//! FlexRAN: an agent like the agent of OpenAirInterface, and the controller's side of a connection.
 mod agent;
 mod commands;
 mod control;

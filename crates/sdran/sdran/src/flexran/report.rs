@@ -8,7 +8,7 @@ const LOGICAL_CHANNELS: std::ops::RangeInclusive<u32> = 1..=3;
 /// Nominal PUCCH power of MARC's cells.
 const P0_PUCCH_DBM: i32 = -104;
 
-/// Returns the statistics of one UE with the elements in `flags`. With the published flags, they have 90 bytes.
+/// Returns the statistics of one UE with the elements in `flags`. With `UeFlags::PUBLISHED`, they have 90 bytes.
 pub(super) fn ue_report(rnti: u16, radio: &Radio, flags: u32, sfn_sf: u32, mosaic: bool) -> UeStatsReport {
     let wants = |flag: u32| flags & flag != 0;
     let mut report =

@@ -1,7 +1,7 @@
 //! Controller endpoint of one connection.
 //!
 //! Reading has two steps, because the published controller has two threads. [`FlexranSession::deframe`] runs in the thread of the socket,
-//! [`FlexranSession::process`] in that of the RIB, possibly much later. `handle` runs both at once.
+//! and [`FlexranSession::process`] runs in the thread of the RIB, possibly much later. `handle` runs both at once.
 use crate::Time;
 use crate::agent::{ControllerInput, ControllerOutput, SouthboundController, StreamBuffer, StreamFault};
 use crate::flexran::protocol::*;
@@ -122,7 +122,7 @@ impl FlexranSession {
         }
     }
 
-    /// Whether a complete frame has arrived.
+    /// Returns whether a complete frame has arrived.
     pub fn has_received(&self) -> bool {
         self.received
     }

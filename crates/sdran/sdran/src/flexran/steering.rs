@@ -17,7 +17,7 @@ const FRAMES_MS: i64 = 10_240;
 /// Highest MCS that a slice can have.
 const MCS_MAX: u32 = 28;
 
-/// Schedulers of base stations: two of FlexRAN 0.x, and those of Mosaic5G.
+/// Schedulers of base stations: two of FlexRAN 0.x, and the schedulers of Mosaic5G.
 const BUILT_IN: [(&str, UeScheduler); 5] = [
     (Policy::LOCAL, UeScheduler::ProportionalFair),
     (Policy::REMOTE, UeScheduler::Remote),

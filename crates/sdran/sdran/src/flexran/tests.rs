@@ -85,8 +85,8 @@ fn all_five_phases_complete_in_order() {
 
 #[test]
 fn offered_load_equals_load_of_marc() {
-    // Recorded at the published controller were 72.4 Mbit/s at 1,000 messages/s from base stations with 100 UEs, and 23.7 Mbit/s at 651
-    // messages/s with 50 UEs. The test uses one base station.
+    // The load was measured at the published controller. With 100 UEs per base station, it was 72.4 Mbit/s at 1,000 messages/s. With 50
+    // UEs, it was 23.7 Mbit/s at 651 messages/s. The test uses one base station.
     for (ues, messages_per_s, mbit) in [(100, 1000.0, 72.4), (50, 651.0, 23.7)] {
         let mut pair = pair(StreamFaults::delay(MS), 1);
         (0..ues).for_each(|imsi| pair.tell_agent(up(imsi)));
@@ -164,7 +164,7 @@ fn commands_reach_the_base_station() {
 }
 
 #[test]
-fn resets_and_cuts_lose_no_agent_or_ue() {
+fn resets_and_segmentation_lose_no_agent_or_ue() {
     let mut resets = 0;
     for seed in 0..20 {
         let faults = StreamFaults {
@@ -341,7 +341,7 @@ fn outcomes(pair: &mut StreamPair<FlexranAgent, FlexranSession>) -> Vec<(u32, Op
     pair.controller_events.drain(..).filter_map(ended).collect()
 }
 
-/// Advances the time of the cell together with that of the stream.
+/// Advances the cell and the stream together.
 fn pass(pair: &mut StreamPair<FlexranAgent, FlexranSession>, fake: &std::cell::RefCell<Fake>, until: u64) {
     while pair.now < at(until) {
         let next = pair.now + MS;
@@ -413,7 +413,7 @@ fn scheduling_controller_gets_triggers_and_its_decisions_apply() {
     let counters = *pair.agent.counters();
     assert_eq!((counters.decisions, counters.refused_commands, counters.faults), (1, 3, 0));
     assert_eq!(outcomes(&mut pair), [], "decisions have no transaction number, so they must have no outcome");
-    // Without its controller, a base station schedules by itself.
+    // Without its controller, a base station uses its own scheduler.
     pair.reset();
     assert_eq!(fake.borrow().set.slices[0].scheduler, UeScheduler::ProportionalFair);
 }

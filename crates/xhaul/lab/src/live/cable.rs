@@ -51,7 +51,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// readings.
 const FRAMES_MAX: u64 = 200_000;
 const READINGS_MAX: usize = 100_000;
-/// Directions of a cable, as named by metrics: from the near port (that of the CU), and from the far port.
+/// Directions of a cable, as named by metrics: from the near port (at the CU), and from the far port.
 const WAYS: [&str; 2] = ["cable_dl", "cable_ul"];
 
 /// A cable with time stamps at both ends.
@@ -76,7 +76,7 @@ enum CardClocks {
     Two(Arc<[Phc; 2]>),
 }
 
-/// Threads of a window.
+/// Threads that run during a measurement window.
 pub(super) struct CaptureThreads {
     senders: Vec<JoinHandle<Vec<TxStamp>>>,
     taps: Vec<JoinHandle<Vec<RxStamp>>>,
@@ -209,7 +209,7 @@ fn lines(readings: &[Vec<CrossReading>; 2]) -> Result<[ClockMap; 2], ComponentEr
     Ok([of(0)?, of(1)?])
 }
 
-/// Results of a window. Arrays have the downlink first.
+/// Results of a measurement window. Arrays have the downlink first.
 #[derive(Default)]
 pub(super) struct CableSeen {
     sent: [Vec<TxStamp>; 2],
@@ -331,7 +331,7 @@ fn left_ns(socket: &OwnedFd, clock: Clock, number: u32) -> Option<u64> {
         let left = PATIENCE.checked_sub(begun.elapsed())?;
         match sent_stamp(socket, clock, left) {
             Ok(Some(stamp)) if stamp.number == number => return Some(stamp.at_ns),
-            // The error belongs to an earlier operation of the socket. Reading it clears it.
+            // This is a late stamp, or an error of an earlier operation of the socket. Reading it has removed it.
             Ok(_) | Err(_) => {}
         }
     }

@@ -2,7 +2,7 @@
 //!
 //! A card's clock is read repeatedly, each time between two readings of the system clock. Between readings it is interpolated linearly. The
 //! deviation from linearity is estimated from the readings, so every converted time has an error bound. The error bound of a delay is the
-//! sum of those at both ends.
+//! sum of the error bounds at both ends.
 
 use std::collections::BTreeMap;
 
@@ -77,8 +77,8 @@ fn slope(from: (u64, i64), to: (u64, i64)) -> f64 {
     to.1.wrapping_sub(from.1) as f64 / (to.0 - from.0).max(1) as f64
 }
 
-/// Returns the nonlinearity at the middle one of three knots, which is the change of rate times the longer interval. This value also bounds
-/// a clock step between two knots.
+/// Returns the nonlinearity at the middle one of three knots: the change of rate, multiplied by the longer one of the two intervals. This
+/// value also bounds a clock step between two knots.
 fn bend_ns(knots: &[(u64, i64)]) -> f64 {
     let [a, b, c] = [knots[0], knots[1], knots[2]];
     let longer = (b.0 - a.0).max(c.0 - b.0) as f64;
@@ -88,7 +88,7 @@ fn bend_ns(knots: &[(u64, i64)]) -> f64 {
 /// Clocks that stamped the departure and the arrival of frames.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Clocks {
-    /// One clock, which is that of this machine, or of a card with both ports.
+    /// One clock: the clock of this machine, or of a card that has both ports.
     One,
     /// Two cards with a clock each.
     Two {
@@ -100,7 +100,7 @@ pub(super) enum Clocks {
 }
 
 impl Clocks {
-    /// Returns the error bound of a delay that is caused by the clocks, in nanoseconds.
+    /// Returns the maximum error that the clocks cause in a delay, in nanoseconds.
     pub(super) const fn error_ns(&self) -> u64 {
         match self {
             Self::One => 0,
@@ -135,13 +135,15 @@ pub(super) struct RxStamp {
 /// Delays computed from the stamps of both ends.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct StampMatch {
-    /// Number of frames sent. The next field is the number of those that arrived.
+    /// Number of frames sent.
     pub(super) sent: u64,
+    /// Number of frames that arrived.
     pub(super) arrived: u64,
-    /// Number of frames with a departure stamp. The next field is the number of frames with both stamps.
+    /// Number of frames with a departure stamp.
     pub(super) left: u64,
+    /// Number of frames with both stamps.
     pub(super) stamped: u64,
-    /// Number of stamps that are not later than that of the previous frame, at either end.
+    /// Number of stamps that are not later than the stamp of the previous frame, at either end.
     pub(super) unordered: u64,
     /// Number of frames that arrived before their departure by more than the error bound. If there are any, the assumptions about the
     /// clocks are wrong.

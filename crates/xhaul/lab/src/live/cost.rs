@@ -1,8 +1,8 @@
 //! Cost of a path per packet. It is the CPU time of the sender's system call, which on veth includes the whole path.
 //!
-//! Processor frequency varies with temperature and load, so absolute times drift by more than the sharing methods
-//! differ. A reference path (two containers with a switch port each) is therefore measured in alternation with the path
-//! under test, batch by batch. Frequency changes affect both, and their ratio stays stable.
+//! Absolute times vary with the frequency of the processor, by more than the sharing methods differ. A reference path (two containers with
+//! a switch port each) is therefore measured in alternation with the path under test, batch by batch. Frequency changes affect both, and
+//! their ratio stays stable.
 
 use std::net::UdpSocket;
 use std::time::{Duration, Instant};
@@ -28,8 +28,8 @@ const REST_AFTER: u32 = 16;
 /// Number of initial rounds that are not counted. They resolve the neighbour's address.
 const UNCOUNTED: u32 = 2;
 
-/// Returns the minimum cost of a packet from vBBU to DU and back, as pairs of metric and value. The cost is given in nanoseconds, and
-/// relative to the cost of a dedicated port at the same time.
+/// Returns the minimum cost of a packet in each direction between vBBU and DU, as pairs of metric and value. The cost is given in
+/// nanoseconds, and relative to the cost of a dedicated port at the same time.
 pub(super) fn measure(
     lab: &LiveTopology,
     part: &XhaulComponent,
@@ -86,8 +86,8 @@ impl Path {
         Ok(Self { socket, _sink: sink })
     }
 
-    /// Measures `count` packets one by one, in nanoseconds, after some uncounted ones. Packets that the kernel rejects
-    /// are skipped.
+    /// Measures `count` packets one by one, in nanoseconds, after some packets that are not counted. Packets that the kernel rejects are
+    /// skipped.
     pub(super) fn singles_ns(&self, packet: &[u8], count: u32, put: &mut dyn FnMut(u64)) {
         for _ in 0..WARMING {
             let _ = self.socket.send(packet);

@@ -2,7 +2,7 @@
 
 use ranlab_xhaul::{BUDGETS, Delays, Ps};
 
-/// Names of the metrics that count packets later than each of [`BUDGETS`].
+/// Names of the metrics that count late packets, one metric for each of [`BUDGETS`].
 pub const LATE: [&str; 7] =
     ["late_25us", "late_100us", "late_200us", "late_250us", "late_500us", "late_1ms", "late_100ms"];
 const _: () = assert!(BUDGETS.len() == LATE.len());

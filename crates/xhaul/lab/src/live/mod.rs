@@ -123,8 +123,8 @@ pub struct Classes {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LiveSharing {
-    /// A switch port for each container. Without a physical port, this is also the limit of ideal virtual functions, which would share the
-    /// port's rate.
+    /// A switch port for each container. Without a physical port, virtual functions are replaced by such ports, too. Real functions would
+    /// share the rate of one port.
     #[default]
     OwnPorts,
     /// macvlan in bridge mode on one port.
@@ -146,7 +146,7 @@ pub struct LiveFlow {
     pub way: Segment,
     /// Whether the flow consists of raw frames with IF4p5. Otherwise it consists of UDP datagrams.
     pub raw: bool,
-    /// Numbers of bytes of samples (raw) or of UDP payload, one for each packet of a release.
+    /// Bytes of samples (raw frames) or of UDP payload, for each packet of a release.
     pub payloads: Vec<usize>,
     /// Duration of `releases` releases, in nanoseconds.
     pub period_ns: u64,
@@ -199,7 +199,7 @@ pub(super) struct RunningNetwork {
     failed: Option<String>,
 }
 
-/// Threads of a window.
+/// Threads that run during a measurement window.
 struct Window {
     begun: Instant,
     /// Throttled time of the vBBU's threads before the window, in nanoseconds.
@@ -305,7 +305,7 @@ impl RunningNetwork {
     }
 }
 
-/// Results of a window.
+/// Results of a measurement window.
 struct WindowResult {
     departed: Vec<Departed>,
     arrived: Vec<Arrived>,
@@ -402,7 +402,7 @@ impl RunningComponent for RunningNetwork {
             window.receivers.extend(pair.receive(epoch, &receiving, self.quota.as_ref()));
             window.helpers.extend(pair.help(&receiving));
         }
-        // After a peer did not respond, no further peer is contacted.
+        // If a peer does not respond, no further peer is contacted.
         let met = self.pairs.iter_mut().try_for_each(|pair| pair.resolve_receiver(&self.lab));
         self.failed = self.failed.take().or_else(|| met.err().map(|trouble| trouble.what));
         for pair in self.pairs.iter().filter(|_| self.failed.is_none()) {

@@ -147,7 +147,7 @@ fn yard() -> Option<TestNetwork> {
     }
 }
 
-/// Returns the number of background frames after the last frame of the cell, and the number between its first and last frame.
+/// Returns two numbers of background frames: after the last frame of the cell, and between its first and last frame.
 fn behind_and_between(letters: &str) -> (usize, usize) {
     let first = letters.find('c').unwrap();
     let last = letters.rfind('c').unwrap();

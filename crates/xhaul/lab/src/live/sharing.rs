@@ -1,7 +1,7 @@
 //! Cost distributions of sharing a network card: the profile format, and the measurement on this machine.
 //!
-//! A cost is CPU time above the minimum of a dedicated switch port on the same machine at the same time. A dedicated port also has a cost,
-//! which is the variation of the packets on that port. Each packet is timed, and all sharing methods alternate. The slowest percent of the
+//! A cost is CPU time above the minimum of a dedicated switch port on the same machine at the same time. A dedicated port itself also has a
+//! cost: the times of its packets above this minimum. Each packet is timed, and all sharing methods alternate. The slowest percent of the
 //! packets is left out, because other load on the machine delayed it.
 
 use std::collections::BTreeMap;

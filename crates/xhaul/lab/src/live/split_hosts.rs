@@ -22,8 +22,8 @@ const PATIENCE: Duration = Duration::from_secs(6);
 const LOOK: Duration = Duration::from_millis(50);
 /// UDP discard port, on which no process listens.
 const DISCARD_PORT: u16 = 9;
-/// Range before a window in which send times can be represented, in nanoseconds. The time of a clock that is behind ours is then still
-/// positive.
+/// Time from the origin of send and arrival times to the start of the window, in nanoseconds. Times therefore stay positive if the clock of
+/// the other machine is behind.
 const BEFORE_NS: i64 = 3_600_000_000_000;
 
 /// End of the cable on this machine.
@@ -38,7 +38,7 @@ pub struct OneEnd {
 }
 
 impl OneEnd {
-    /// Returns the time at which senders stop, since the start of the window.
+    /// Returns the time after the start of the window at which senders stop.
     pub(super) fn until(self) -> Duration {
         Duration::from_nanos(self.window_ns).saturating_sub(TAIL)
     }
@@ -128,7 +128,7 @@ mod tests {
     fn delay_is_independent_of_clock_offsets() {
         let second = 1_000_000_000;
         let now = 1_800_000_000 * second;
-        // The clock of the sender is 5 s ahead of that of the campaign. The clock of the receiver is 7 s behind.
+        // The clock of the sender is 5 s ahead of the clock of the campaign. The clock of the receiver is 7 s behind.
         let sender = Epoch { base_ns: now + 5 * second, ahead_ns: Some(5_000_000_000) };
         let receiver = Epoch { base_ns: now - 7 * second, ahead_ns: Some(-7_000_000_000) };
         let at = |epoch: Epoch, since: u64| epoch.base_ns + since;

@@ -37,7 +37,7 @@ enum EndpointAddresses {
     Datagrams([Ipv4Addr; 2]),
 }
 
-/// Results of a tap: times since sending of downlink frames, and of uplink frames.
+/// Results of a tap: the times from sending to this port, for downlink frames and for uplink frames.
 #[derive(Debug)]
 pub(super) struct TapDelays {
     pub(super) down: Delays,
@@ -65,7 +65,7 @@ impl Taps {
         Ok(Self { ports: [tap(ENDS.0)?, tap(ENDS.1)?], ends })
     }
 
-    /// Starts a thread for each port that runs until `go` is cleared. The port towards the CU comes first, then that towards the DU.
+    /// Starts a thread for each port that runs until `go` is cleared. The port towards the CU comes first, then the port towards the DU.
     pub(super) fn watch(&self, base_ns: u64, go: &Arc<AtomicBool>) -> Vec<JoinHandle<TapDelays>> {
         let watch = |socket: &Arc<OwnedFd>| {
             let socket = Arc::clone(socket);

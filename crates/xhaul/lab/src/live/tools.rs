@@ -95,7 +95,7 @@ impl Tool {
         text.split(' ').map(str::to_owned).collect()
     }
 
-    /// Starts the program. The thread ends with it, at the latest a few seconds after `go` is cleared.
+    /// Starts the program. The returned thread ends with the program, at the latest a few seconds after `go` is cleared.
     pub(super) fn begin(
         &self,
         lab: &LiveTopology,

@@ -44,7 +44,7 @@ pub(super) struct LiveTopology {
     links: Vec<InterfaceEnd>,
     /// Ports of the midhaul switch, with the name of the node at each.
     ports: Vec<(&'static str, InterfaceEnd)>,
-    /// The CU's end of the cable to that switch, if its containers share a card.
+    /// The CU's end of the cable to the midhaul switch, if the CU's containers share a card.
     card: Option<InterfaceEnd>,
     /// Number of transmit queues per cable.
     queues: usize,

@@ -39,13 +39,13 @@ const VBBU: &str = "v1";
 const PORT: u16 = 5201;
 const ECHO_PORT: u16 = 7;
 
-/// Departure times of a flow's packets, in addition to its period.
+/// Properties of the departure times of a flow's packets, in addition to the flow's period.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Timing {
     /// Time between passing a packet to the kernel and its launch time. `None` if packets are passed when they are
     /// due.
     lead: Option<Duration>,
-    /// End of sending since the window began, if the other end is on another machine.
+    /// Time after the start of the window at which sending ends, if the other end is on another machine.
     apart: Option<Duration>,
     /// Alignment of the first packet, in nanoseconds: it is due at a multiple of this time on the machine's clock, when gates open. 0: no
     /// alignment.
@@ -63,7 +63,7 @@ impl Timing {
         Self { lead, apart: part.end.as_ref().map(|end| end.0.until()), aligned_ns }
     }
 
-    /// Time between the moment when a packet is due and its launch time.
+    /// Returns the time from the moment when a packet is due to its launch time.
     fn early(self) -> Duration {
         self.lead.map_or(Duration::ZERO, |lead| Duration::from_nanos(early_ns(lead.as_nanos() as u64)))
     }
@@ -77,7 +77,7 @@ impl Timing {
     }
 }
 
-/// Returns how long before its launch time a packet is due: the tolerance for a late kernel timer.
+/// Returns the time by which a packet is due before its launch time. It allows for a late timer of the kernel.
 pub(super) const fn early_ns(lead_ns: u64) -> u64 {
     lead_ns / 4
 }
@@ -88,7 +88,7 @@ pub(super) struct Pair {
     timing: Timing,
     /// Sending socket. `None` if the sender is on another machine.
     sender: Option<Arc<Socket>>,
-    /// `None` if packets only load the network and are not counted, or if the receiver is on another machine.
+    /// Receiving socket. `None` if packets only load the network and are not counted, or if the receiver is on another machine.
     receiver: Option<Arc<Socket>>,
     reflector: Option<Arc<UdpSocket>>,
 }

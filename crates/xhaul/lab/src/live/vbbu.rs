@@ -229,8 +229,8 @@ impl Process {
 }
 
 impl Drop for Process {
-    /// The user's process is the child of `unshare`, which ignores signals. Processes that it leaves behind end with
-    /// the namespace.
+    /// The user's process is the child of `unshare`, which ignores signals. Processes that the user's process leaves behind end with the
+    /// process namespace.
     fn drop(&mut self) {
         if let Some(&first) = process_tree::below(self.child.id()).first() {
             let _ = ranlab_host::ask_to_end(first);

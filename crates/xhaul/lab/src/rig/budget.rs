@@ -171,8 +171,8 @@ impl Window {
         })
     }
 
-    /// Returns the minimum and the maximum T1a (down) or Ta3 (up), in ps, with which all frames with these delays are on time. The minimum
-    /// is above the maximum if no such time exists. `None` if there is no receive window.
+    /// Returns the minimum and the maximum T1a (downlink) or Ta3 (uplink), in ps. With a time in this range, frames with these delays are
+    /// on time. If no such time exists, the minimum is above the maximum. `None` if there is no receive window.
     pub(super) fn sending(self, way: Direction, delays: (Ps, Ps)) -> Option<(i64, i64)> {
         let (least, most) = self.received_ps?;
         let signed = |ps: Ps| i64::try_from(ps).ok();

@@ -7,15 +7,14 @@ use ranlab_xhaul::{
 
 use super::setup::{Setup, USER_BYTES, User};
 
-/// Additional length of the window of the highest-priority class beyond the bursts of a cycle: forwarding,
-/// cables, one frame.
+/// Time by which the window of the highest-priority class is longer than the bursts of a cycle. It covers forwarding, cables and one frame.
 const WINDOW_SLACK_PS: Ps = 27_200_000;
 /// Size of IPv4 and UDP headers, in bytes.
 const IP_UDP_BYTES: u32 = 28;
 /// Round-robin quanta of the highest-priority class and of the others, in bytes.
 const QUANTA: (u32, u32) = (9_216, 1_538);
 
-/// Rate between a card's embedded switch and its functions. This connection is not a network link, so the model's maximum is used.
+/// Rate between a card's embedded switch and its virtual functions. This connection is not a network link, so the model's maximum is used.
 const INSIDE_BPS: u64 = ranlab_xhaul::RATE_BPS_MAX;
 /// Switches inside the CU's cards: towards the midhaul, and towards the backhaul.
 const CARDS: [&str; 2] = ["CU-card", "CU-card2"];
@@ -111,7 +110,8 @@ pub(super) fn burst(pattern: &Pattern) -> (u32, Ps) {
     }
 }
 
-/// Returns a cell's period and the number of releases in it, whether used or not. For a TDD pattern, the number includes both directions.
+/// Returns a cell's period and the maximum number of releases in it. For a TDD pattern, the number includes the releases of both
+/// directions.
 fn releases(pattern: &Pattern) -> Option<(Ps, u32)> {
     match pattern {
         Pattern::Periodic { period_ps, releases, .. } => Some((*period_ps, *releases)),
@@ -265,7 +265,7 @@ impl Topology<'_> {
         own
     }
 
-    /// Connects a function to its card's switch, once.
+    /// Connects a virtual function to the switch in its card, unless they are already connected.
     fn inside(&mut self, card: &str, function: &str) {
         if self.scenario.links.iter().any(|link| link.a == card && link.b == function) {
             return;
@@ -428,7 +428,7 @@ impl Topology<'_> {
 
     /// Adds the measured flow.
     ///
-    /// With split 2, its packets are the cell's frames (with headers and fragments, in the cell's class), and the DU schedules the radio.
+    /// With split 2, the packets of the flow are frames of the cell, with F1-U headers and in the cell's class. The DU schedules the radio.
     ///
     /// If the CU schedules the radio, the packets end at the CU. Their bits are then part of the symbols that the cell sends continuously.
     /// The DU transmits these symbols when they are due, i.e. after the split's budget.

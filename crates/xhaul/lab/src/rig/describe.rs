@@ -162,7 +162,7 @@ fn queues() -> Vec<Metric> {
     all
 }
 
-/// Returns the sums over the flows of an own network, which has metrics `flow.NAME.*` too.
+/// Returns the metrics that sum over all flows of a user-defined network. It also has the metrics `flow.NAME.*` of each flow.
 fn of_network() -> Vec<Metric> {
     metrics! {
         Scalar Neither "network.flows" "" "own network: number of flows";

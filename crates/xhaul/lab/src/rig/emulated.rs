@@ -1,4 +1,4 @@
-//! Live networks on an emulated processor or in slow motion. Their times are not those of a real network, so only counts are used.
+//! Live networks on an emulated processor or in slow motion. Their times differ from the times of a real network, so only counts are used.
 
 use ranlab_campaign::results::{PointResult, Results};
 use ranlab_lab::worker::Report;

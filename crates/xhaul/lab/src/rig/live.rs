@@ -94,7 +94,7 @@ pub(super) fn component(setup: &Setup, plan: &Plan, duration: Duration) -> Resul
     })
 }
 
-/// Returns the queueing order of links, which is that of the simulation. `None` if each link has one queue.
+/// Returns the queueing order of links, which is the same as in the simulation. `None` if each link has one queue.
 fn order(setup: &Setup, plan: &Plan) -> Result<Option<RankOrder>, RigError> {
     // Scheduler of the plan; only shared links have gates.
     let mut planned = plan.network.stages.iter().filter_map(|stage| match stage {

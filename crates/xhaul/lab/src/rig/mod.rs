@@ -88,7 +88,7 @@ impl Experiment for Xhaul {
                 }
                 stage.sut(NETWORK, "sut.at", AnyComponent::from(part)).map(drop)
             }
-            // A simulation begins in its steady state, because phases are varied explicitly.
+            // A simulation needs no warm-up. It begins in its steady state, and phases are varied explicitly.
             Planned::Runs(..) | Planned::Own(..) | Planned::Beyond(_) => Ok(()),
         }
     }

@@ -1,5 +1,5 @@
 //! Writes simulated deliveries to a pcapng file for Wireshark. The link type is Ethernet, with one interface per flow. Timestamps are
-//! nanoseconds of simulated time since 1970. The headers are those of the split. Samples and user data are zero.
+//! nanoseconds of simulated time since 1970. Frames have the headers of their split. Samples and user data are zero.
 
 use std::io::{self, Write};
 
@@ -117,7 +117,7 @@ pub(super) fn write(
 fn frame(framing: &Framing, flow: &Flow, delivery: &Delivery) -> Vec<u8> {
     let down = framing.down;
     let size = (delivery.wire as usize).saturating_sub(WIRE_ONLY_BYTES);
-    // Locally administered addresses that contain end and flow number.
+    // Locally administered addresses. They contain the end (CU or not) and the number of the flow.
     let address = |cu: bool| Mac([2, 0, 0, u8::from(cu), (delivery.flow >> 8) as u8, delivery.flow as u8]);
     let ether_type = match framing.split {
         Some(Split::If4p5 { udp: false }) => EtherType(IF4P5),

@@ -127,7 +127,7 @@ fn users(setup: &Setup, found: &Found, recorder: &mut Recorder) {
             recorder.value("jitter_ns", (jitter_ps / 1e3).round() as u64);
         }
     }
-    // For an echo, this value would be the time until its return path.
+    // For an echo, nothing is recorded, because this delay also includes the radio of the uplink.
     let Some(wired) = found.wired.as_ref().filter(|wired| wired.count() > 0 && !echo) else { return };
     recorder.scalar("wire_delay_us_mean", wired.mean_ps() / 1e6);
     recorder.scalar("wire_delay_us_p99", us(wired.quantile_ps(0.99)));
@@ -235,8 +235,8 @@ pub(super) fn run_phases(
     Ok(reports.into_iter().map(|(_, report)| report).collect())
 }
 
-/// Returns the network with its sources shifted to another phase. The first phase is that of the scenario. Cells are shifted together.
-/// Sources that follow a gate schedule are not shifted.
+/// Returns the network with its sources shifted to another phase. The first phase has the offsets in the scenario. Cells are shifted
+/// together. Sources that follow a gate schedule are not shifted.
 fn shifted(setup: &Setup, network: &Network, phase: u64, seed: u64) -> Network {
     let mut moved = network.clone();
     if phase == 0 {

@@ -23,7 +23,7 @@ const CONTROL_AHEAD_MAX: Duration = Duration::from_millis(10);
 /// bit/s.
 const F1_REST_BPS: u64 = 100_000;
 
-/// Setup of a point.
+/// Validated settings of one point of a sweep.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Setup {
     pub(super) tier: String,

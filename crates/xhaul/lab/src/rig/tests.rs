@@ -60,8 +60,8 @@ fn results_do_not_depend_on_the_number_of_threads() {
     assert_eq!((digest(2), digest(5)), (one, one));
 }
 
-/// Two networks with the same seed differ only in their configuration. The background traffic and its port and host are the first entries
-/// of every list. The other direction, on a host without processing time, must not change the user's packets or the radio.
+/// Background traffic, its port and its host come first in every list, so random numbers by position would change for all other elements.
+/// Uplink background must not change the packets of the user or the radio, because the host has no processing time.
 #[test]
 fn background_does_not_change_unrelated_flows() {
     let of = |direction: &str| {
@@ -171,7 +171,7 @@ fn user_packets_cross_the_midhaul_only_with_split_2() {
     let packets = of("macvlan-a", "2");
     assert_eq!((symbols["user.at_midhaul_line_us"], symbols["user.lost_ratio"]), (0.0, 0.0));
     assert!(packets["user.at_midhaul_line_us"] > 20.0 && symbols["cell_dl.at_midhaul_line_us"] > 9.0);
-    // The other vBBU uses a different split, and its users' data is paced like that of iperf3.
+    // The other vBBU uses a different split, and the data of its users is paced as iperf3 does.
     assert!(symbols["neighbour_dl.sent"] < packets["neighbour_dl.sent"]);
     let host = |row: &str| of(row, "2")["user.at_host_us"];
     let [alone, beside, kernel, loaded] = ["sriov-noa", "sriov-a", "macvlan-noa", "macvlan-a"].map(host);
@@ -183,7 +183,7 @@ fn user_packets_cross_the_midhaul_only_with_split_2() {
 }
 
 #[test]
-fn live_sends_split_packets_and_rejects_unsupported_settings() {
+fn live_tier_sends_split_packets_and_rejects_unsupported_settings() {
     let of = |set: &[(&str, Value)]| {
         let setup = setup(set).unwrap();
         let plan = build::plan(&setup).unwrap();

@@ -1,5 +1,5 @@
-//! Findings of a campaign as sentences: the budgets that each flow meets with each scheduler, the composition of its delay, and the number
-//! of cells at which each option exceeds its budgets.
+//! Describes the results of a campaign in sentences: budgets that each flow meets with each scheduler, composition of delays, and numbers
+//! of cells at which options exceed their budgets.
 
 mod budgets;
 mod hidden;
@@ -21,7 +21,7 @@ const SENTENCES_MAX: usize = 12;
 const OPTIONS_MAX: usize = 40;
 /// Minimum relative difference that is reported, even if the variation between repeats is smaller.
 const SHOWN_MIN: f64 = 0.001;
-/// Axis along which options break.
+/// Axis of the number of cells. The breaking point of an option is a value on this axis.
 const CELLS: &str = "cells.count";
 /// Returns the sentences, most important first.
 pub(crate) fn verdict(results: &Results) -> Vec<String> {

@@ -1,4 +1,4 @@
-//! Stages in a cycle, i.e. whose flows wait for one another, and the order of all other stages.
+//! Finds stages that form a cycle because their flows wait for one another, orders all other stages, and analyses the cycles.
 //!
 //! In a cycle there is no stage whose arrivals are all known first. The analysis therefore runs in rounds. It passes every stage with the
 //! delays of the previous round, beginning with zero delays, until a round changes no delay. Such a fixed point bounds every delay.

@@ -25,7 +25,7 @@ impl Arrival {
         let mut envelope = flow.pattern.envelope(whole)?;
         if flow.clock.drift_ppb != 0 {
             let faster = u128::from(envelope.period_ps) * u128::from(flow.clock.drift_ppb.unsigned_abs());
-            // The difference is at most a ten-thousandth of the period.
+            // The drift is at most 100 ppm, so the difference is at most a ten-thousandth of the period and fits 64 bits.
             envelope.period_ps = envelope.period_ps.saturating_sub((faster / 1_000_000_000) as Ps + 1).max(1);
             envelope.jitter_ps += ROUNDING_PS;
         }

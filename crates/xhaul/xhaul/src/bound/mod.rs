@@ -50,7 +50,7 @@ pub struct Bound {
     pub delay_ps: Ps,
     /// Minimum delay, in ps.
     pub least_ps: Ps,
-    /// Share of each stage of the path in the maximum delay, including the cable and the forwarding after the stage, in ps.
+    /// Part of the maximum delay at each stage of the path, in ps. It includes the cable and the forwarding after the stage.
     pub hops_ps: Vec<Ps>,
     /// Method that proves the share of each stage.
     pub theorems: Vec<Theorem>,
@@ -198,8 +198,9 @@ struct StageFlow {
     from: Option<StageId>,
     /// Minimum and maximum delay from the release to this stage.
     delay: (Ps, Ps),
-    /// Value of the flow's entry, like `latest_ps`.
+    /// Copy of [`Entry::conformed`].
     conformed: bool,
+    /// Copy of [`Entry::latest_ps`].
     latest_ps: Ps,
 }
 
@@ -231,8 +232,8 @@ impl<'n> Analysis<'n> {
         (0..self.entries.len()).map(|flow| self.entry(flow, self.entries[flow].len() - 1).bound).collect()
     }
 
-    /// Returns the known properties of a flow at a stage. In a cycle, these are at first those of an earlier stage, as if
-    /// the stages in between did not vary its delay.
+    /// Returns the known properties of a flow at a stage. In a cycle, these are at first the properties at an earlier stage, as if the
+    /// stages in between did not vary the delay.
     fn entry(&self, flow: usize, hop: usize) -> Entry {
         let known = self.entries[flow][..=hop].iter().rev().flatten().next();
         known.cloned().unwrap_or_else(|| Entry {

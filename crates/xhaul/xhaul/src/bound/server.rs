@@ -276,8 +276,8 @@ impl Server {
         Some(best)
     }
 
-    /// Returns an upper bound of the delay of frames that arrive between `from` and `to` in the busy period, or `best` if it is larger. All
-    /// these frames are completed when the work that arrived until `to` is completed. The delay is therefore at most
+    /// Returns an upper bound of the delay of frames that arrive between `from` and `to` in the busy period. If `best` is larger, returns
+    /// `best`. All these frames are completed when the work that arrived until `to` is completed. The delay is therefore at most
     /// `end(own.at(to)) - from`. The search halves the interval until this bound is precise.
     fn search(&self, from: Ps, to: Ps, mut best: Ps) -> Option<Ps> {
         let mut open = vec![(from, to)];
@@ -301,7 +301,8 @@ impl Server {
         Some(best)
     }
 
-    /// Returns the time at which a frame is completed, if `own` work (including the frame) arrived since the start of the busy period.
+    /// Returns the time at which a frame is completed. `own` is the work that arrived since the start of the busy period, including the
+    /// frame.
     fn end(&self, own: Ps) -> Option<Ps> {
         let own = self.service.with_turns(own.saturating_sub(self.undisturbed));
         let ahead = own.saturating_add(self.blocking);
@@ -442,8 +443,8 @@ impl GateWindows {
     }
 }
 
-/// Returns the maximum delay at a gated port whose class has exclusive windows, if all its frames arrive and leave within them. For this,
-/// the sources' periods must be multiples of the cycle, and no clock may drift. `None`: not proved.
+/// Returns the maximum delay of a class that has exclusive windows at a gated port, if all frames of the class arrive and leave within
+/// these windows. The periods of the sources must be multiples of the cycle, and no clock may drift. `None`: not proved.
 pub(super) fn meets_window(
     network: &Network,
     port: &Port,

@@ -145,8 +145,8 @@ pub(super) fn credit_based(network: &Network, slopes: &Slopes<'_>, class: u8, ba
     let &Slopes { guests, waits, work, .. } = slopes;
     let own = || Sum::new(network, guests.iter().filter(|other| other.class == class), work, 0);
     if let Some(idle) = slopes.idle_slope(class) {
-        // Since the time when its queue was last empty with a credit of at least zero, the class was served at its slope, minus its
-        // remaining credit.
+        // Consider the time since the queue was last empty with a credit of at least zero. In this time, the class received the service of
+        // its slope, except for the part that its current credit represents.
         let most = slopes.credit_max(class, idle);
         let server = most.map(|ahead| Server {
             own: own(),

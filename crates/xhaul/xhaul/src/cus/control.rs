@@ -64,7 +64,8 @@ impl ControlPlane {
     /// Appends the message.
     pub fn encode(&self, out: &mut impl BufMut) {
         out.put_slice(&self.at.encode());
-        // Number of sections, section type, compression of the data (0 for downlink, where the user plane states it), and a reserved byte.
+        // The fields are number of sections, section type, compression of the data, and a reserved byte. Compression is 0 for downlink,
+        // where the user plane states it.
         out.put_slice(&[1, 1]);
         let compression = if self.mantissa_bits < 16 { self.mantissa_bits << 4 | 1 } else { 0 };
         out.put_slice(&[if self.at.down { 0 } else { compression }, 0]);

@@ -123,7 +123,7 @@ impl Application {
     pub fn air_ns(&self, slots_per_ms: u64) -> u64 {
         let symbol = u64::from(self.slot) * SLOT_SYMBOLS + u64::from(self.symbol);
         let longer = u64::from(symbol > 0) + u64::from(symbol > 7 * slots_per_ms);
-        // Number of samples at 30.72 MHz times the slots of a millisecond. A symbol has 2048 samples, and its prefix has 144.
+        // Number of samples at a sampling rate of `slots_per_ms` times 30.72 MHz. A symbol has 2048 samples, and its prefix has 144.
         let samples = symbol * 2192 + longer * 16 * slots_per_ms;
         let start = u64::from(self.frame) * FRAME_NS + u64::from(self.subframe) * SUBFRAME_NS;
         start + samples * SUBFRAME_NS / (30_720 * slots_per_ms.max(1))

@@ -262,8 +262,8 @@ impl EmpowerController {
         !self.ready.is_empty()
     }
 
-    /// Returns the time at which [`Self::work`] must be called. The time is now while messages are buffered, otherwise that of the next
-    /// heartbeat check.
+    /// Returns the time at which [`Self::work`] must be called. While messages are buffered, it is the current time. Otherwise, it is the
+    /// time of the next heartbeat check.
     pub fn wake_at(&self) -> Time {
         if self.ready.is_empty() { self.next_heartbeat } else { Time::ZERO }
     }

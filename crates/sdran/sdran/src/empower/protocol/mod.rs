@@ -37,12 +37,12 @@ pub enum EmpowerError {
         /// Version that this module supports.
         allowed: u8,
     },
-    /// The length in the header differs from that of the message, or is out of range.
+    /// The length in the header differs from the length of the message, or is out of range.
     #[error("the header announces {announced} bytes; {least} to {most} are allowed")]
     Length {
         /// Length in the header.
         announced: usize,
-        /// Minimum length, which is that of a header and an event.
+        /// Minimum length: the size of a header and an event.
         least: usize,
         /// Maximum length of the protocol, or the limit of this implementation.
         most: usize,
@@ -53,7 +53,7 @@ pub enum EmpowerError {
     /// The event type is not 1 (single), 2 (scheduled) or 3 (triggered).
     #[error("the event type is {0}; 1 (single), 2 (scheduled) and 3 (triggered) are allowed")]
     EventType(u8),
-    /// The length of a TLV differs from that of its type.
+    /// The length of a TLV differs from the length that its type requires.
     #[error("TLV {kind:#06x} has a value of {have} bytes; its type requires {need}")]
     TlvLength {
         /// Type of the TLV.

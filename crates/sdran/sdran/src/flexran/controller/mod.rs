@@ -39,11 +39,11 @@ use std::time::Duration;
 pub const QUEUE_MESSAGES: usize = 10_000;
 /// Maximum number of messages that the published RIB updater processes per cycle.
 pub const BATCH_MESSAGES: u32 = 350;
-/// Number of subframes between the announced subframe and the one that is decided on. It allows for the round trip and one cycle.
+/// Number of subframes between the announced subframe and the scheduled subframe. It allows for the round trip and one cycle.
 pub const SCHEDULE_AHEAD: u32 = 4;
 /// Time in which an agent must answer the hello with a message; the published controller waits for ever.
 pub const FIRST_MESSAGE_WITHIN: Duration = Duration::from_secs(30);
-/// Maximum number of cycles for which one late cycle counts.
+/// Maximum length of a cycle, in normal cycles. Budgets are shares of the time since the last cycle, limited to this length.
 const LONGEST_CYCLE: u32 = 4;
 /// Bytes that the published queue leaks per dropped message, in addition to the content.
 const LEAKED_HEAD_BYTES: usize = 2_048;
@@ -84,7 +84,7 @@ pub struct FlexranControllerSettings {
     pub keeps_dead: bool,
     /// Report period requested from agents.
     pub rate: RatePolicy,
-    /// Number of subframes between the announced subframe and the one that is decided on, if this controller schedules.
+    /// Number of subframes between the announced subframe and the scheduled subframe, if this controller schedules.
     pub schedule_ahead: u32,
     /// Orders for each base station that connects.
     pub standing: Vec<Command>,
@@ -220,7 +220,7 @@ impl FlexranController {
         self.counters.dropped += 1;
         if self.counters.leaked_bytes + kept as u64 <= self.settings.leak_limit_bytes {
             self.counters.leaked_bytes += kept as u64;
-            // The content is not zero, so that the memory becomes resident, as the copy of the published controller.
+            // The content is not zero, so that the memory becomes resident, like the copy that the published controller leaks.
             self.leaked.push(vec![1; kept].into_boxed_slice());
         }
     }
@@ -301,7 +301,7 @@ impl FlexranController {
         ended
     }
 
-    /// Changes the share towards the need of the updater.
+    /// Moves the share of the updater towards the share that it needs.
     fn adapt(&mut self, used: Duration, short: bool) {
         if self.settings.rib_share != RibShare::Adaptive {
             return;
@@ -444,7 +444,7 @@ impl FlexranController {
         self.share
     }
 
-    /// Returns the number of bytes in the queue and in the leak.
+    /// Returns the number of queued and leaked bytes.
     pub fn held_bytes(&self) -> u64 {
         let queued = self.queue.iter().map(|(_, item)| match item {
             Ingress::Message(body) => body.len() as u64,

@@ -43,7 +43,7 @@ pub enum OrderError {
     #[error("too many orders are pending; try again later")]
     TooMany,
     /// The policy would have no effect, because this controller schedules the base station. As in the published controller, policies only
-    /// apply to base stations that schedule themselves.
+    /// apply to base stations whose own scheduler is used.
     #[error(
         "policies have no effect while this controller schedules base station {0}; use /dl_sched/0 first"
     )]

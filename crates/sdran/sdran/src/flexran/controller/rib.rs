@@ -31,7 +31,7 @@ pub struct AgentNode {
     pub ues: BTreeMap<u32, UeNode>,
     /// Number of reports.
     pub reports: u64,
-    /// Last announced subframe, with its frame number. `None` while the base station schedules by itself.
+    /// Last announced subframe, with its frame number. `None` while the base station uses its own scheduler.
     pub subframe: Option<u32>,
     /// Whether the agent is connected.
     pub alive: bool,

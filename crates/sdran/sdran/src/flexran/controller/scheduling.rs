@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 /// Maximum number of groups in the bitmap of an allocation. Further groups of a wider carrier stay unused.
 const GROUPS_MAX: usize = u32::BITS as usize;
-/// Maximum number of subframes that one run decides on per base station, including missed ones.
+/// Maximum number of subframes that one run decides on per base station, including subframes that earlier runs missed.
 const CATCH_UP_MAX: u64 = 16;
 /// Number of subframes after which frame numbers wrap around.
 const NUMBERS_MS: u64 = 10_240;

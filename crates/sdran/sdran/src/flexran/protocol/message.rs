@@ -157,7 +157,7 @@ oneofs! {
         Cell = 4 message CellStatsRequest, "Statistics of some cells.";
         Ue = 5 message UeStatsRequest, "Statistics of some UEs.";
     }
-    /// All messages. `RrcTriggering` and the following ones are specific to Mosaic5G 2.x.
+    /// All messages. `RrcTriggering` and the messages after it are specific to Mosaic5G 2.x.
     #[allow(clippy::large_enum_variant)]
     Message {
         Hello = 1 message Hello, "See [`Hello`].";

@@ -68,8 +68,8 @@ pub enum FlexranError {
     },
 }
 
-/// Returns the size in bytes of the frame at the start of `octets`, including the length field, or `None` until the
-/// length field is complete.
+/// Returns the size in bytes of the frame at the start of `octets`, including the length field. `None`: the length field is not complete
+/// yet.
 pub fn frame_bytes(octets: &[u8]) -> Result<Option<usize>, FlexranError> {
     let Some(length) = octets.first_chunk::<LENGTH_BYTES>() else { return Ok(None) };
     let body = usize::try_from(u32::from_be_bytes(*length)).unwrap_or(usize::MAX);
@@ -132,8 +132,7 @@ impl Header {
     }
 }
 
-/// Returns system frame number and subframe in the encoding of FlexRAN, which has 10 bits of frame and 4 bits of subframe. The value
-/// repeats after 10.24 s.
+/// Returns system frame number (10 bits) and subframe (4 bits) in the encoding of FlexRAN. The value repeats after 10.24 s.
 pub fn sfn_sf(ms_since_start: u64) -> u32 {
     let frame = (ms_since_start / 10) % 1024;
     let subframe = ms_since_start % 10;

@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn invalid_policy_error_names_line() {
+    fn invalid_policy_error_contains_line() {
         for (text, what) in [
             ("rrc:\n", "line 1"),
             ("mac:\n - ul_scheduler:\n", "line 2"),

@@ -390,7 +390,7 @@ impl Builder<'_> {
         found.ok_or_else(|| value(format!("port {from}>{to}"), "there is no such link".to_owned()))
     }
 
-    /// Gives a regulator to each flow of a port without one. It allows one release and 1.2 times the flow's rate while the flow sends.
+    /// Gives a regulator to each flow that passes a stage and has no regulator; see [`bucket`].
     fn regulate(&mut self, network: &Network, stage: usize) {
         for (demand, flow) in self.topology.demands.iter_mut().zip(&network.flows) {
             let passes = flow.paths().flatten().any(|&own| usize::from(own) == stage);
@@ -401,7 +401,8 @@ impl Builder<'_> {
     }
 }
 
-/// Returns a token bucket for one release and 1.2 times the rate while the demand sends. `None` if the demand has no such rate.
+/// Returns a token bucket with the size of one release and 1.2 times the rate at which the demand sends during its releases. `None` if the
+/// pattern has no releases.
 fn bucket(demand: &Demand) -> Option<TokenBucket> {
     let (burst_bytes, gap_ps) = crate::rig::build::burst(&demand.pattern);
     let sending_bps = u128::from(burst_bytes) * 8 * u128::from(ranlab_xhaul::S) / u128::from(gap_ps.max(1));
@@ -416,7 +417,7 @@ fn rate(of: &str, mbps: f64) -> Result<u64, OwnError> {
     Err(value(of, format!("`mbps` must be 1 to 800000, not {mbps}")))
 }
 
-/// Returns the scheduler of a port. The defaults are those of the built-in network.
+/// Returns the scheduler of a port. The defaults are the same as in the built-in network.
 fn scheduler(
     of: &str,
     name: &str,
@@ -469,7 +470,7 @@ fn scheduler(
     })
 }
 
-/// Returns the idle slopes of a port: those of the file, or twice the mean rate of the port's highest-priority class.
+/// Returns the idle slopes of a port from the file. The default is twice the mean rate of the port's highest-priority class.
 fn slopes(
     of: &str,
     row: Option<&PortRow>,

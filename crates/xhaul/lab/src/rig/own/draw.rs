@@ -1,4 +1,4 @@
-//! Picture of an own network as SVG: nodes, links with their rates and loads, the paths of redundant flows, cuts.
+//! Draws a user-defined network as an SVG picture: nodes, links with their rates and loads, paths of redundant flows, and cut links.
 
 mod labels;
 

@@ -375,7 +375,7 @@ fn trace_of(path: &Path, of: &str) -> Result<Pattern, OwnError> {
             let wire = packet.whole_bytes.max(60).saturating_add(4 + WIRE_GAP_BYTES);
             frames.push((time_ns.saturating_sub(start).saturating_mul(NS), wire));
         }
-        // The size of a truncated packet is its original size.
+        // A truncated packet is no error, because the capture also contains its original size, which is used above.
         Event::Fault(Fault::PacketCut, _) => {}
         Event::Fault(fault, number) => {
             wrong.get_or_insert_with(|| format!("packet {number}: {fault}"));

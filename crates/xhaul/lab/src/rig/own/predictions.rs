@@ -108,8 +108,8 @@ fn add(all: &mut [Found], report: &Report) {
     }
 }
 
-/// Returns the network with its sources shifted to another phase. The first phase is that of the file. Flows through gates keep their
-/// schedule.
+/// Returns the network with its sources shifted to another phase. The first phase has the offsets in the file. Flows through gates keep
+/// their schedule.
 fn shifted(network: &Network, phase: u64, seed: u64) -> Network {
     let mut moved = network.clone();
     if phase == 0 {

@@ -61,7 +61,7 @@ fn once<T>(what: &str, rows: impl Iterator<Item = T>, name: impl Fn(T) -> String
     Ok(())
 }
 
-/// Rejects settings of a scheduler other than the one of the row.
+/// Rejects settings that do not belong to the row's scheduler.
 fn port(row: &PortRow) -> Result<(), OwnError> {
     let of = format!("port {}>{}", row.from, row.to);
     let set = [

@@ -338,8 +338,8 @@ fn capture_of_a_fronthaul_becomes_flows() {
 /// Time 2022-12-15, 12:22:48.144 UTC, in nanoseconds of the Unix epoch. Subframe 4 of frame 118 (modulo 256) begins at this time.
 const AIR_NS: u64 = 1_671_106_968_144_000_000;
 
-/// Writes a capture like that of a 20 MHz radio unit and its DU. Control messages have the highest priority, and each schedules an uplink
-/// slot. The samples are uncompressed and have no compression header. The capture ends with a PTP frame.
+/// Writes a capture as if it were taken between a 20 MHz radio unit and its DU. Control messages have the highest priority, and each
+/// schedules an uplink slot. The samples are uncompressed and have no compression header. The capture ends with a PTP frame.
 fn site_capture(file: &Path, begin_ns: u64) {
     let out = std::fs::File::create(file).unwrap();
     let mut out = PcapngWriter::new(out).unwrap();
@@ -366,7 +366,7 @@ fn site_capture(file: &Path, begin_ns: u64) {
             data.extend((0..51 * 48).map(|index| (index * 37 % 251) as u8 | 1));
             let sequence = sequence_id(slot * 14 + u64::from(symbol));
             let message = Message::IqData(Stream { id: 1, sequence, data: &data });
-            // The time is relative to the first symbol of the slot. The slot of AIR_NS is the one in the headers.
+            // The time is relative to the first symbol of the slot. The headers name the slot that begins at AIR_NS.
             let since = at.air_ns(2) - Application { slot: 0, symbol: 0, ..at }.air_ns(2);
             frame(begin_ns + since + 128_900, 0, &message);
         }
@@ -401,7 +401,7 @@ fn capture_of_a_radio_unit_yields_flows_and_windows() {
     let (outcome, recording) = measure(&folder.file(), &[]);
     let of = |flow: &str, name: &str| recording.metrics[&format!("flow.site_0x0001_{flow}.{name}")];
     // Frames of the radio unit arrive after 2 us and the delay of a cable, well within 100 to 400 us. Control messages are sent 5 us before
-    // their symbols and must arrive at least 2 us before them, so they may take up to 3 us.
+    // their symbols, and must arrive at least 2 us before them. Their delay may therefore be up to 3 us.
     assert_eq!((outcome, recording.metrics["network.flows"]), (Ok(Outcome::Ok), 2.0));
     assert_eq!((of("c_ul", "budget_us"), of("u_ul", "budget_us")), (3.0, 271.1));
     assert_eq!((of("u_ul", "window_early"), of("u_ul", "window_late")), (0.0, 0.0));

@@ -102,7 +102,8 @@ fn fine(point: &PointResult) -> Option<bool> {
     (overloaded || CELL_ROLES.iter().any(has)).then(|| kept(point).is_ok())
 }
 
-/// Returns the shares of early, on-time and late frames at the radio unit and at the DU, and the sending times that meet the window.
+/// Returns sentences about receive windows: shares of early, on-time and late frames at the radio unit and the DU, and the sending times
+/// that meet the window.
 fn windows(results: &Results) -> Vec<String> {
     let mut sentences = Vec::new();
     for point in &results.points {
@@ -184,9 +185,9 @@ fn tenth(us: f64) -> String {
     format!("{:.1}", us)
 }
 
-/// Returns whether each flow meets its budget, with maximum delay and bound, and then the transport classes of the fronthaul. In a live
-/// network, maximum delays depend on the scheduling of this machine. There, the 99th percentile is used, together with the variation
-/// between repeats.
+/// Returns a sentence for each point about the slower direction of its cells: maximum delay, bound, budget, and the transport classes of
+/// the fronthaul that it meets. In a live network, maximum delays depend on the scheduling of this machine. There, the 99th percentile is
+/// used, together with the variation between repeats.
 fn own_budgets(results: &Results) -> Vec<String> {
     let mut sentences = Vec::new();
     let spread = |metric: &str| results.aa_spread(metric);
@@ -300,7 +301,8 @@ fn is_computed(point: &PointResult) -> bool {
     setting(point, "sut.tier").and_then(Value::text) != Some("live")
 }
 
-/// Explains a fifo bound that is below the bound of strict priority: returns the methods of both bounds, for the flow of the comparison.
+/// Explains each point at which the bound of fifo is below the bound of strict priority. Returns sentences that name the methods of both
+/// bounds.
 fn below_priority(results: &Results) -> Vec<String> {
     let of = |name: &'static str| {
         results.points.iter().filter(move |point| {

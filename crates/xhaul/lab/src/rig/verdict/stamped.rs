@@ -8,7 +8,7 @@ use super::most;
 /// Sections between two ports, as named in metrics.
 const WAYS: [&str; 2] = ["cable_dl", "cable_ul"];
 
-/// Returns a sentence per kind of clock. Returns none if the whole network is inside one machine.
+/// Returns a sentence per kind of clock. Returns no sentence if the whole network is inside one machine.
 pub(super) fn sentences(results: &Results) -> Vec<String> {
     let by = |clock: f64| {
         let stamped = |point: &&PointResult| {

@@ -110,7 +110,7 @@ fn handover_messages_round_trip() {
 }
 
 #[test]
-fn errors_name_faulty_element() {
+fn errors_contain_faulty_element() {
     let hello = octets("02010000024d000000010000000000000000000000010023000100000007d000000000");
     assert_eq!(message_bytes(&hello[..10]), Ok(None));
     assert!(matches!(decode(&hello[..34]), Err(EmpowerError::Truncated { what: "a message", .. })));

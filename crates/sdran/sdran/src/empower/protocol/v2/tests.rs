@@ -55,7 +55,7 @@ fn measurements_round_trip() {
 }
 
 #[test]
-fn errors_name_faulty_element() {
+fn errors_contain_faulty_element() {
     let hello = octets("02 00 0000 00000020 0000 024d00000001 00000001 00000000 0005 0008 000007d0");
     assert_eq!(message_bytes(&hello[..7]), Ok(None));
     let with = |at: usize, value: u8| {

@@ -73,8 +73,7 @@ impl ReportInterval {
         Self::MILLISECONDS.get(usize::from(number)).map(|ms| Duration::from_millis(*ms))
     }
 
-    /// Returns the number of the shortest interval that is at least `wanted`, or of the longest interval if `wanted`
-    /// exceeds it.
+    /// Returns the number of the shortest interval that is at least `least`, or of the longest interval if `least` exceeds it.
     pub fn at_least(least: Duration) -> u8 {
         let at = Self::MILLISECONDS.iter().position(|ms| Duration::from_millis(*ms) >= least);
         // The index fits, because there are 13 intervals.

@@ -93,7 +93,8 @@ fn window(
     }))
 }
 
-/// Returns the time by which control messages of an eAxC and direction precede the data of the same symbol, in ns.
+/// Returns the minimum and the maximum time by which control messages precede the data of the same symbol, in ns. `series` is the data of
+/// an eAxC in one direction; `None` for all other series.
 fn lead(series: Series, all: &[(Series, Option<Spread>)]) -> Option<(i64, i64)> {
     let of =
         |series_key: Series| all.iter().find(|(own, _)| *own == series_key).and_then(|(_, spread)| *spread);

@@ -4,8 +4,9 @@ use ranlab_xhaul::cus::PERIOD_NS;
 
 /// GPS epoch, in seconds since the Unix epoch.
 const GPS_EPOCH_S: i128 = 315_964_800;
-/// Leap seconds between GPS and UTC since 2017, and between TAI and GPS.
+/// Time by which GPS is ahead of UTC since 2017, in seconds.
 const UTC_LEAP_S: i128 = 18;
+/// Time by which TAI is ahead of GPS, in seconds.
 const TAI_LEAD_S: i128 = 19;
 /// Maximum time between a message and its symbol for a clock that counts as aligned. It is far above every O-RAN window and far below the
 /// period of the frame numbers.

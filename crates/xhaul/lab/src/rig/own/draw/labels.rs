@@ -9,8 +9,8 @@ const LABEL_HEIGHT: f64 = 12.0;
 const GAP: f64 = 2.0;
 /// Candidate positions of a label along its line, in order of preference.
 const ALONG: [f64; 9] = [0.5, 0.58, 0.42, 0.66, 0.34, 0.74, 0.26, 0.8, 0.2];
-/// Maximum number of links for which label positions are searched. With more links, the search takes too long and the picture has no free
-/// space, so labels stay in the middle of their lines.
+/// Maximum number of links for which label positions are searched. With more links, labels stay in the middle of their lines, because the
+/// search takes too long and finds no free space.
 const SEARCHED_MAX: usize = 300;
 
 /// Rectangle, defined by its centre and size.
