@@ -1,4 +1,4 @@
-//! Components of the UPF: the function itself, and its load.
+//! Components of the UPF domain: the UPF itself, and the load generator.
 
 pub(crate) mod load;
 pub(crate) mod upf;

@@ -1,4 +1,4 @@
-//! Text forms of types of the UPF.
+//! Text forms of UPF types in settings.
 
 use ranlab_campaign::schema::Kind;
 use ranlab_campaign::value::Value;
@@ -6,7 +6,7 @@ use ranlab_upf::n4::{Dialect, UpfFault};
 
 use ranlab_lab::field::As;
 
-/// Text form of the enums of the UPF.
+/// Text forms of a UPF's dialect and fault, for settings.
 #[derive(Debug)]
 pub enum UpfNames {}
 

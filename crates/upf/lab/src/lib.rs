@@ -1,5 +1,6 @@
-//! The UPF in experiments: a UPF on sockets and AF_XDP ([`upf`]); SMF, base stations and data network that load a UPF ([`load`]);
-//! conformance checks clause by clause; and the rig `upf`. This crate depends on the base crates and on the protocol crate `upf`.
+//! Experiments with user plane functions (UPFs). Contains a UPF on sockets and XDP ([`upf`]), a load generator that emulates SMFs, base
+//! stations and a data network ([`load`]), conformance checks clause by clause ([`check`]), and the rig `upf`. This crate depends on the
+//! base crates and on the protocol crate `upf`.
 
 pub mod check;
 mod components;

@@ -76,7 +76,7 @@ impl RingPort {
         self.port.bring_up(most)
     }
 
-    /// Handles the control channel from time to time.
+    /// Handles the control channel, at most once per millisecond.
     ///
     /// # Errors
     /// The connection has ended. A master waits for the next peer.

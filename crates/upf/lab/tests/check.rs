@@ -1,4 +1,4 @@
-//! Each clause of `check upf` can fail: UPFs with one fault each, and the check that detects it.
+//! Tests that the checks of `check upf` can fail: each UPF here has one fault, which a check must detect.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests are tests")]
 
 use std::net::{SocketAddr, UdpSocket};
@@ -32,7 +32,7 @@ struct Faulty {
     thread: Option<JoinHandle<()>>,
 }
 
-/// Data plane that accepts the same rules as ours, and always has usage to report.
+/// Data plane that accepts the same rules as ranlab's UPF, and always has usage to report.
 struct Metered;
 
 impl DataPlane for Metered {

@@ -1,4 +1,4 @@
-//! A UPF and its load as components, behind workers over TCP, with real sockets on loopback.
+//! Tests a UPF and a load generator as components. They run behind workers over TCP, with real sockets on loopback.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests are tests")]
 
 use std::net::{SocketAddr, TcpListener};
@@ -63,7 +63,7 @@ fn place() -> WorkerLocation {
         let (stream, _) = listener.accept().unwrap();
         let input = stream.try_clone().unwrap();
         let _ = serve(input, &stream, WorkerTrust::PartsOnly, REGISTRY);
-        // The clone of the stream that reads would keep the connection open, so the connection is shut down.
+        // A clone of the stream is still reading and would keep the connection open, so the connection is shut down.
         let _ = stream.shutdown(std::net::Shutdown::Both);
     });
     WorkerLocation::Tcp { address }
@@ -125,7 +125,7 @@ fn of_two_places(part: UpfLoadComponent, upf: &mut Worker) -> (LoadReport, Vec<L
     crew.begin(&stop).unwrap();
     let all = |name: &'static str| move |looks: &ranlab_lab::worker::Counters| looks[name] == 2.0;
     crew.wait_until("the setup of both loads", PATIENCE, &stop, all(SET_UP)).unwrap();
-    // The sessions of both locations exist, and neither location continues before the other.
+    // The sessions of both locations exist, and neither location has continued alone.
     assert_eq!(upf.counters(&stop).unwrap()["sessions"], kept.unwrap_or(live as u64) as f64);
     assert!(crew.looks(&stop).unwrap().iter().all(|look| look[OVER] == 0.0));
     crew.begin(&stop).unwrap();

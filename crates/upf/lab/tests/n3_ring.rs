@@ -1,4 +1,4 @@
-//! A load and a UPF whose N3 is a shared-memory ring.
+//! Tests a load generator and a UPF whose N3 is a shared-memory ring.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests are tests")]
 
 use std::net::SocketAddr;

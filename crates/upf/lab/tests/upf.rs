@@ -1,4 +1,4 @@
-//! The UPF and its load on loopback sockets. Tests cover every design, and check that every request has an outcome.
+//! Tests the UPF and the load generator on loopback sockets, in every design. Every request must have an outcome.
 #![allow(clippy::unwrap_used)] // helpers of tests, which clippy does not recognise as such
 
 use ranlab_upf::n4::replay::{Recorder, Recording};
@@ -156,8 +156,8 @@ fn maximum_bit_rate_is_enforced_both_ways() {
     assert_eq!(report.steps.len(), 2);
     for step in &report.steps {
         let side = step.uplink.as_ref().or(step.downlink.as_ref()).unwrap();
-        // The received rate is at most the maximum rate, plus one burst and the effect of a late second. It may be lower if a busy machine
-        // loses packets before the policer.
+        // The received rate may exceed the maximum rate by one burst, and by more if the measured interval ends late. It may be lower if a
+        // busy machine loses packets before the policer.
         assert!((1.0..1.2e6).contains(&side.received_bps) && side.received < side.sent, "{step:?}");
     }
     drop(server);
@@ -288,7 +288,7 @@ fn lost_deletions_are_repeated_at_end() {
 
 #[test]
 fn sessions_at_silent_upf_are_reported_within_time_limit() {
-    // The mock crashes after an association without a heartbeat and 100 times two requests.
+    // The mock crashes after 201 requests: an association setup without heartbeats, and two requests of each of 100 sessions.
     let mock = MockSettings { crash_after: Some(201), ..Default::default() };
     let server = upf(12, Design::CpOffload, mock);
     let report = go(&impatient(12, live(100, 0)));
@@ -298,7 +298,7 @@ fn sessions_at_silent_upf_are_reported_within_time_limit() {
         "{report:?}"
     );
     assert_eq!(report.unexplained, 0);
-    // Only the deletions that were given up were sent, not all of them.
+    // Only 32 deletions were sent. All of them were given up, so no more were sent.
     assert_eq!(report.control.requests["deletion"].sent, 32);
     drop(server);
 }

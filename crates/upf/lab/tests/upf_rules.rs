@@ -1,5 +1,4 @@
-//! A UPF on loopback sockets, with an SMF, a base station and a data network. The same rules have the same effect in
-//! every design.
+//! Tests a UPF on loopback sockets, with an SMF, a base station and a data network. Rules must have the same effect in every design.
 #![allow(clippy::unwrap_used)] // helpers of tests, which clippy does not recognise as such
 
 use ranlab_packet::gtpu::{self, GpduTemplate, PduSession, encode_message};

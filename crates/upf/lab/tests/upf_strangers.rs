@@ -1,4 +1,4 @@
-//! Third-party UPFs, each with one quirk. The load accounts for all of their messages.
+//! Tests the load generator against third-party UPFs that each have one quirk. It must account for every message.
 #![allow(clippy::unwrap_used)] // helpers of tests, which clippy does not recognise as such
 
 use ranlab_machine::Time;
@@ -261,7 +261,7 @@ fn slow_upf_completes_no_session() {
 }
 
 #[test]
-fn silence_is_reported_with_time() {
+fn silence_is_reported_with_its_duration() {
     let mut answers = 0;
     let habit = move |answer: Vec<u8>| {
         answers += 1;
@@ -282,7 +282,7 @@ fn silence_is_reported_with_time() {
 
 /// If tunnel and UE were reused, a UPF whose tables are indexed by them would lose the older session.
 #[test]
-fn tunnel_and_ue_of_doubtful_session_are_not_reused() {
+fn tunnel_and_ue_are_not_reused_after_unanswered_deletion() {
     let mut deletions = 0;
     let habit = move |answer: Vec<u8>| {
         deletions += u64::from(kind(&answer) == message_type::SESSION_DELETION_RESPONSE);

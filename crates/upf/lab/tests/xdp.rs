@@ -93,7 +93,8 @@ fn ue(n: u32) -> [u8; 4] {
     (0x0a3c_0000 + n).to_be_bytes()
 }
 
-/// Returns a session that the programs support. Every fourth session is policed, so the programs must leave it to the packet engine.
+/// Returns session `n`. Every fourth session is policed, so the programs must leave it to the packet engine. They support all other
+/// sessions.
 fn session(n: u32) -> SessionRules {
     let address = || IpAddr::from(ue(n)).into();
     let far = |id, way| CreateFar {
@@ -175,7 +176,7 @@ struct Planes {
 }
 
 impl Planes {
-    /// Runs the program of a device on a frame. Returns whether the program sent the frame. A sent frame must equal that of the packet
+    /// Runs the program of a device on a frame. Returns whether the program sent the frame. A sent frame must equal the frame of the packet
     /// engine.
     fn judge(&mut self, side: usize, frame: &[u8]) -> bool {
         let (verdict, out) = XdpProgram::try_on(&self.programs[side], frame).unwrap();

@@ -1,4 +1,4 @@
-//! The user plane function (UPF), without sockets: time and bytes are arguments.
+//! Protocol and packet processing of a user plane function (UPF), without sockets. Time and bytes are passed as arguments.
 //!
 //! | module | content |
 //! |---|---|

@@ -1,4 +1,4 @@
-//! Compares PFCP and GTP-U with tshark. It must report no random message as malformed, and decode the same values.
+//! Compares PFCP and GTP-U with tshark. tshark must report no random message as malformed, and decode the same values.
 //!
 //! The test runs if tshark is installed. Otherwise it prints that it was skipped.
 #![allow(clippy::unwrap_used)] // clippy does not recognise test helpers

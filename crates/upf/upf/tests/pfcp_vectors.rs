@@ -1,5 +1,5 @@
-//! PFCP test vectors, one of each message type, which detect unintended changes. Two independent decoders (tshark, rs-pfcp) have accepted
-//! them.
+//! PFCP test vectors, one of each message type. They detect unintended changes of the encoding. Two independent decoders (tshark, rs-pfcp)
+//! have accepted them.
 #![allow(clippy::unwrap_used)] // clippy does not recognise test helpers
 
 use ranlab_upf::pfcp::{self, Header, Message, Pdu, Random};

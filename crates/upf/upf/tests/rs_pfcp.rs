@@ -1,5 +1,5 @@
 //! Uses rs-pfcp as an oracle, with random messages of every type. rs-pfcp must decode the messages of this crate, and this crate must
-//! decode those of rs-pfcp.
+//! decode the messages of rs-pfcp.
 #![allow(clippy::unwrap_used)] // helpers of tests, which clippy does not recognise as such
 
 use ranlab_upf::pfcp::{self, Header, Message, Pdu, Random};

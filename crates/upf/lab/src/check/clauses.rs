@@ -1,4 +1,5 @@
-//! The checks of a UPF, each with its clause.
+//! The list of all checks of a UPF, each with the clause that it covers. Many of the checks are implemented here, the others in modules
+//! next to this one.
 use std::collections::BTreeSet;
 
 use ranlab_packet::gtpu;
@@ -13,14 +14,14 @@ use super::{
 use crate::load::LoadError;
 use ranlab_lab::check::{Case, CaseFailure, Outcome, fails};
 
-/// Names of checks on which others depend. A check is skipped if one on which it depends has failed.
+/// Names of checks on which other checks depend. If such a check fails, the checks that depend on it are skipped.
 pub(super) const ASSOCIATION: &str = "association";
 pub(super) const SESSION: &str = "a session is established, modified and deleted";
 pub(super) const CHOSEN_TEID: &str = "trap 8: TEIDs are chosen as the features announce";
 pub(super) const VOLUME_THRESHOLD: &str = "reaching a volume threshold is reported with the volume";
 pub(super) const BOTH_DIRECTIONS: &str = "a session works in both directions";
 
-/// Checks that reuse the SMF address of the preceding check, because some UPFs have room for 64 peers only.
+/// Checks that reuse the SMF address of the preceding check, because some UPFs store at most 64 peers.
 pub(super) const SHARING: [&str; 8] = [
     "a used-up time quota stops packets and is reported",
     "a quota that is not used for its holding time is reported",
@@ -168,7 +169,8 @@ fn reporting_triggers(peer: &mut Peer) -> Outcome {
     answered_with(peer, [2, 3], |sends, octets| sends.reporting_triggers_octets = octets)
 }
 
-/// Sends an information element in both lengths of an array. Releases of the specification differ in the length.
+/// Checks that the UPF answers establishments in which an information element has either of two lengths. Releases of the specification
+/// differ in this length.
 fn answered_with(peer: &mut Peer, lengths: [u8; 2], change: fn(&mut SmfMessageStyle, u8)) -> Outcome {
     peer.associate()?;
     let mut silent = Vec::new();
@@ -199,7 +201,7 @@ fn network_instance(peer: &mut Peer) -> Outcome {
     }
 }
 
-/// Establishes a session in both directions and sends a packet through it.
+/// Establishes a session with an uplink and a downlink tunnel, and sends a packet through it.
 fn works(peer: &mut Peer, n: usize) -> Result<PacketReach, CaseFailure> {
     peer.n3()?;
     peer.associate()?;
@@ -209,14 +211,15 @@ fn works(peer: &mut Peer, n: usize) -> Result<PacketReach, CaseFailure> {
     peer.try_packet(n, teid, downlink)
 }
 
-/// Checks that packets of a complete session come back. Incomplete sessions are compared with it.
+/// Checks that packets of a complete session come back, and stores the result. Checks of incomplete sessions depend on it.
 pub(super) fn plain(peer: &mut Peer) -> Result<PacketReach, CaseFailure> {
     let way = works(peer, 5)?;
     peer.run.reflects.set(Some(way.back));
     Ok(way)
 }
 
-/// Checks a session that lacks one element. Requires that a complete session works.
+/// Checks that packets come back through a session that lacks one element. The check is skipped if they do not come back through a complete
+/// session.
 fn works_without(peer: &mut Peer, n: usize, change: fn(&mut SmfMessageStyle)) -> Outcome {
     peer.n3()?;
     if peer.run.reflects.get().is_none() {
@@ -386,7 +389,7 @@ fn missing_element(peer: &mut Peer) -> Outcome {
     peer.associate()?;
     let sequence = peer.number();
     let whole = establishment(peer, sequence)?;
-    // This request lacks the CP F-SEID (57).
+    // This request lacks the CP F-SEID (IE 57).
     let mut octets = whole[..SESSION_HEADER_LEN].to_vec();
     for (number, value) in Ies::new(&whole[SESSION_HEADER_LEN..]).flatten() {
         if number != 57 {

@@ -5,7 +5,7 @@ use super::scene::{UE_PORT, UPLINK};
 use super::upf::Peer;
 use ranlab_lab::check::{CaseFailure, Outcome, fails};
 
-/// Id of the rule that a check adds.
+/// Id of the rules that a check adds to a session.
 const FURTHER: u16 = 3;
 const APPLICATION: &[u8] = b"ranlab.check";
 const UNKNOWN: &[u8] = b"ranlab.unknown";
@@ -33,7 +33,7 @@ fn provision(peer: &mut Peer, contents: Vec<PfdContents>) -> Outcome {
     }
 }
 
-/// Returns a session that drops the packets of an application.
+/// Returns the establishment request of a session that drops the packets of an application.
 fn session(peer: &Peer, application: &'static [u8]) -> SessionEstablishmentRequest {
     let mut request = peer.plan(1);
     let mut rule = peer.rule(1, FURTHER, 10, FURTHER);

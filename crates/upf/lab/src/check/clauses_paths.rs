@@ -6,7 +6,7 @@ use super::scene::{Created, DOWNLINK, Received, UE_PORT, UPLINK, Wire, downlink}
 use super::upf::Peer;
 use ranlab_lab::check::{CaseFailure, Outcome, fails};
 
-/// Number of buffered packets.
+/// Number of packets sent to a session that buffers.
 const WAITING: u16 = 5;
 
 fn has_error(all: &[Received]) -> bool {
@@ -121,7 +121,7 @@ pub(super) fn buffering_order(peer: &mut Peer) -> Outcome {
     }
 }
 
-/// Returns a modification that sends downlink packets into a tunnel.
+/// Returns a modification after which downlink packets are sent into the tunnel of `far`.
 fn tunnelled(far: &CreateFar, end_marker: bool) -> SessionModificationRequest {
     let way = far.forwarding_parameters.clone().unwrap_or_default();
     let update = UpdateFar {

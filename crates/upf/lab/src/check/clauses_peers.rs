@@ -1,4 +1,4 @@
-//! Checks of source and destination addresses of messages.
+//! Checks of the source and destination addresses of PFCP messages.
 use bytes::Bytes;
 use ranlab_upf::n4::PFCP_PORT;
 use ranlab_upf::pfcp::*;
@@ -64,7 +64,7 @@ pub(super) fn report_destination(peer: &mut Peer) -> Outcome {
     }
 }
 
-/// Checks, after no report arrived, whether a session established from port 8805 gets a report.
+/// Called if no report arrived. Checks whether the UPF reports about a session that was established from port 8805.
 fn paged(peer: &mut Peer, wire: &Wire) -> Outcome {
     let mut request = peer.plan(2);
     if let Some(far) = request.create_fars.get_mut(1) {

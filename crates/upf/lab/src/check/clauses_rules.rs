@@ -9,18 +9,18 @@ use super::scene::{DOWNLINK, QFI, Received, UE_PORT, UPLINK, downlink, probe, se
 use super::upf::Peer;
 use ranlab_lab::check::{CaseFailure, Outcome, fails};
 
-/// Id of the rule that a check adds.
+/// Id of the rules that a check adds to a session.
 const FURTHER: u16 = 3;
 const LAST: u16 = 4;
-/// First tunnel of our base station when it represents N9 or the SMF.
+/// First TEIDs of the emulated base station where it acts as another UPF (N9), or as the SMF.
 const BEYOND: u32 = 0x3000;
 const SMF: u32 = 0x4000;
-/// DSCP value of expedited forwarding, and the mask of the DSCP.
+/// Traffic class with the DSCP of expedited forwarding, and the mask of the DSCP in a traffic class.
 const EF: u8 = 0xb8;
 const DSCP: u8 = 0xfc;
 
 impl Peer {
-    /// Returns a description of the flow between the UE's port and the server.
+    /// Returns the flow description of packets between the server and this UDP port of the UE.
     pub(super) fn flow_of_port(&self, port: u16) -> String {
         let server = match self.run.config.n6 {
             Network::Routed(address) => address,
@@ -30,7 +30,7 @@ impl Peer {
     }
 }
 
-/// Returns a filter for the flow between a UE's port and the server.
+/// Returns an SDF filter for packets between the server and this UDP port of the UE.
 fn flow(peer: &Peer, port: u16) -> SdfFilter {
     SdfFilter::flow(&peer.flow_of_port(port))
 }
@@ -253,7 +253,7 @@ pub(super) fn ethernet(peer: &mut Peer) -> Outcome {
         None => return fails("the establishment goes unanswered"),
         Some(response) if !response.cause.is_accepted() => return Ok(()),
         Some(response) => {
-            // The following checks need the UPF's tunnel, so the request is repeated for another session.
+            // The rest of the check needs the UPF's tunnel, so the request is repeated for another session.
             request.cp_f_seid.seid += 1;
             if let Some(f_seid) = response.up_f_seid {
                 peer.delete(f_seid.seid)?;
@@ -275,7 +275,7 @@ pub(super) fn ethernet(peer: &mut Peer) -> Outcome {
     }
 }
 
-/// Returns a session with a QER in both directions.
+/// Returns the establishment request of a session with a QER for both directions.
 fn with_qer(peer: &Peer, qer: CreateQer) -> SessionEstablishmentRequest {
     let mut request = peer.plan(1);
     request.create_pdrs.iter_mut().for_each(|rule| rule.qer_ids = vec![qer.qer_id]);

@@ -155,7 +155,7 @@ pub(super) fn granted_again(peer: &mut Peer) -> Outcome {
     }
 }
 
-/// Returns the bytes that a modification response reports with this trigger.
+/// Modifies a session. Returns the bytes in those usage reports of the response that have this trigger.
 fn answered(
     peer: &mut Peer,
     seid: u64,
@@ -202,7 +202,7 @@ pub(super) fn removed(peer: &mut Peer) -> Outcome {
     }
 }
 
-/// Waits for `least` reports with a trigger from a rule that reports every second.
+/// Checks that a rule which reports every second sends at least `least` reports with this trigger.
 fn each_second(peer: &mut Peer, rule: CreateUrr, trigger: u128, least: usize) -> Outcome {
     let wire = peer.reflecting()?;
     peer.associate()?;
@@ -230,7 +230,7 @@ pub(super) fn time_threshold(peer: &mut Peer) -> Outcome {
     each_second(peer, rule, UsageReportTrigger::TIMTH, 1)
 }
 
-/// Returns the time within which a user plane should report that one second has passed.
+/// Returns the time to wait for a report that is due after one second.
 fn a_second(peer: &Peer) -> Duration {
     Duration::from_millis(1_300) + peer.run.config.patience
 }
@@ -269,7 +269,7 @@ pub(super) fn holding_time(peer: &mut Peer) -> Outcome {
     };
     let session = peer.create(peer.metered(1, held))?;
     burst(peer, &wire, &session)?;
-    // A packet within the first second may restart the holding time.
+    // A late packet of the burst may restart the holding time, so the wait is twice as long.
     let wait = 2 * a_second(peer);
     if comes(peer, UsageReportTrigger::QUHTI, wait)? {
         Ok(())
@@ -295,13 +295,13 @@ pub(super) fn inactivity_detection(peer: &mut Peer) -> Outcome {
     let change = SessionModificationRequest { query_urrs: vec![query], ..Default::default() };
     let response = peer.change(session.seid, change)?;
     let duration = |reports: &[UsageReport]| reports.iter().find_map(|report| report.duration_measurement);
-    // Another check verifies that a query is answered.
+    // If the query returns no duration, the deletion must return it. Another check covers queries.
     let measured = match duration(&response.usage_reports) {
         None => duration(&peer.delete(session.seid)?.usage_reports),
         queried => queried,
     };
     match measured {
-        // The detection time itself is measured. The packets arrived within one second.
+        // The duration covers the burst, which takes less than one second, and the detection time after it.
         Some(Seconds(0..=2)) => Ok(()),
         Some(Seconds(long)) => fails(format!("{QUIET:?} without packets are measured as {long} s")),
         None => fails("a rule that measures time reports no duration"),

@@ -1,4 +1,4 @@
-//! Requests of a check with their responses. Meanwhile, the UPF's own requests are answered.
+//! Exchange of requests and responses between a check and the UPF. The UPF's own requests are answered in the meantime.
 use std::time::{Duration, Instant};
 
 use ranlab_upf::pfcp::*;
@@ -13,7 +13,7 @@ fn is_answer(kind: u8) -> bool {
 }
 
 impl Peer {
-    /// Sends a raw message. Returns the response with this sequence number.
+    /// Sends a raw message. Returns the response with this sequence number, or `None` after a timeout.
     pub(super) fn ask_raw(&mut self, octets: &[u8], sequence: u32) -> Result<Option<Vec<u8>>, CaseFailure> {
         self.n4.send_raw(octets).map_err(LoadError::from)?;
         let end = Instant::now() + self.run.config.patience;

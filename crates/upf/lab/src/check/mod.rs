@@ -1,4 +1,4 @@
-//! Conformance of a UPF, clause by clause.
+//! Conformance checks of a UPF, clause by clause.
 
 mod capture;
 mod clauses;

@@ -14,15 +14,15 @@ use ranlab_lab::worker::ComponentError;
 /// Maximum number of sessions that the data network distinguishes.
 const SESSIONS: u64 = 16;
 
-/// Our data network, which reflects packets during a check.
+/// The emulated data network, which reflects packets during a check.
 pub(super) struct Reflector {
     stop: Arc<AtomicBool>,
     thread: JoinHandle<Result<NetworkSummary, ComponentError>>,
 }
 
 impl Reflector {
-    /// Returns `None` if the data network is a third party's. The address of our data network is bound when this function returns, so that
-    /// no packet is answered with ICMP.
+    /// Starts the emulated data network. Returns `None` if a third-party data network is used. The address is bound when this function
+    /// returns, so that the kernel answers no packet with an ICMP error.
     pub(super) fn start(config: &UpfCheck) -> Result<Option<Self>, ComponentError> {
         if config.n6 == Network::None {
             return Ok(None);

@@ -1,4 +1,4 @@
-//! Sessions composed by a check, and packets through them.
+//! Sessions that a check composes, and packets that it sends through them.
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
 
@@ -14,7 +14,7 @@ use super::packets::Reflector;
 use super::upf::Peer;
 use ranlab_lab::check::{CaseFailure, fails};
 
-/// QoS flow of the uplink of every session.
+/// QoS flow identifier of the uplink packets of every session.
 pub(super) const QFI: u8 = 9;
 /// Id of the uplink rule of every session made by [`Peer::plan`].
 pub(super) const UPLINK: u16 = 1;
@@ -34,13 +34,13 @@ pub(super) struct Created {
 }
 
 impl Created {
-    /// Returns the uplink tunnel of a rule.
+    /// Returns the TEID of the uplink tunnel that the UPF assigned to a rule.
     pub(super) fn teid(&self, pdr: u16) -> u32 {
         self.tunnels.iter().find(|(id, _)| id.0 == pdr).map_or(0, |(_, teid)| *teid)
     }
 }
 
-/// A datagram received by our base station.
+/// A datagram received by the emulated base station.
 #[derive(Debug, Clone)]
 pub(super) struct Received {
     pub(super) kind: u8,
@@ -57,7 +57,7 @@ impl Received {
         self.kind == gtpu::message_type::G_PDU && self.teid == teid
     }
 
-    /// Returns the UE's port in a packet that was reflected to it. Other packets, such as ICMP errors, have none.
+    /// Returns the UE's port, if the packet was reflected to the UE. Returns `None` for other packets, such as ICMP errors.
     pub(super) fn ue_port(&self) -> Option<u16> {
         ue_port(&self.payload)
     }
@@ -69,7 +69,7 @@ pub(super) fn ue_port(packet: &[u8]) -> Option<u16> {
     Udp::parse(ip.payload).ok().map(|udp| udp.dst_port)
 }
 
-/// Our base station's socket. Our data network runs until this value is dropped.
+/// Socket of the emulated base station, and the emulated data network, which runs until this value is dropped.
 pub(super) struct Wire {
     pub(super) socket: UdpSocket,
     pub(super) n3: SocketAddr,
@@ -85,7 +85,7 @@ impl Drop for Wire {
     }
 }
 
-/// Returns tunnel `which` of session `n` at our base station. The second tunnel is used for handovers.
+/// Returns the TEID of tunnel number `which` of session `n` at the emulated base station. The second tunnel is used for handovers.
 pub(super) fn downlink(n: usize, which: u32) -> u32 {
     0x0100 * which + n as u32
 }
@@ -104,7 +104,7 @@ impl Peer {
         }
     }
 
-    /// Returns a forwarding rule to an interface, into a tunnel at our base station if one is given.
+    /// Returns a rule that forwards to an interface. If `tunnel` is given, the packets enter this tunnel at the emulated base station.
     pub(super) fn forward(&self, id: u16, interface: Interface, tunnel: Option<u32>) -> CreateFar {
         let kind = match (interface, tunnel) {
             (Interface::ACCESS, _) => Some(InterfaceType::N3_3GPP),
@@ -133,7 +133,7 @@ impl Peer {
         ApplyAction::in_octets(flags, self.dialect.sends.apply_action_octets)
     }
 
-    /// Returns a rule that drops or buffers.
+    /// Returns a forwarding rule that drops or buffers packets, as `flags` specify.
     pub(super) fn hold(&self, id: u16, flags: u128) -> CreateFar {
         CreateFar { far_id: FarId(id.into()), apply_action: self.action(flags), ..Default::default() }
     }
@@ -142,7 +142,8 @@ impl Peer {
         ReportingTriggers::in_octets(flags, self.dialect.sends.reporting_triggers_octets)
     }
 
-    /// Returns session `n` without usage rules. Its downlink uses a tunnel of our base station from the start.
+    /// Returns the establishment request of session `n`, without usage rules. Downlink packets enter a tunnel at the emulated base station
+    /// from the start.
     pub(super) fn plan(&self, n: usize) -> SessionEstablishmentRequest {
         let mut request = self.templates.establishment(self.cp_seid(n), self.spec(n));
         request.create_urrs.clear();
@@ -156,7 +157,7 @@ impl Peer {
         request
     }
 
-    /// Returns the session of [`plan`](Self::plan) with a usage rule in both directions.
+    /// Returns the request of [`plan`](Self::plan) with a usage rule for both directions.
     pub(super) fn metered(&self, n: usize, urr: CreateUrr) -> SessionEstablishmentRequest {
         let mut request = self.plan(n);
         request.create_pdrs.iter_mut().for_each(|pdr| pdr.urr_ids.push(urr.urr_id));
@@ -164,7 +165,7 @@ impl Peer {
         request
     }
 
-    /// Returns a further detection rule for packets from the base station of session `n`, with another forwarding rule.
+    /// Returns another detection rule for uplink packets of session `n`. It refers to forwarding rule `far`.
     pub(super) fn rule(&self, n: usize, id: u16, precedence: u32, far: u16) -> CreatePdr {
         let model = self.plan(n).create_pdrs.into_iter().next().unwrap_or_default();
         CreatePdr {
@@ -239,14 +240,14 @@ impl Peer {
         }
     }
 
-    /// Opens our base station's socket, and our data network if there is one.
+    /// Opens the socket of the emulated base station, and the emulated data network if there is one.
     pub(super) fn wire(&self) -> Result<Wire, CaseFailure> {
         let (socket, n3) = self.n3()?;
         ranlab_net::report_classes(&socket).map_err(LoadError::from)?;
         Ok(Wire { socket, n3, reflector: Reflector::start(&self.run.config).map_err(CaseFailure::Trouble)? })
     }
 
-    /// Calls [`wire`](Self::wire) after checking that packets of a session come back from the data network.
+    /// Checks that packets of a session come back from the data network, then calls [`wire`](Self::wire).
     pub(super) fn reflecting(&mut self) -> Result<Wire, CaseFailure> {
         self.n3()?;
         if self.run.reflects.get().is_none() {
@@ -258,7 +259,7 @@ impl Peer {
         self.wire()
     }
 
-    /// Returns a UDP packet of session `n` to the reflecting server.
+    /// Returns a UDP packet from the UE of session `n` to the server that reflects packets.
     pub(super) fn packet(&self, n: usize, port: u16) -> Vec<u8> {
         let server = match self.run.config.n6 {
             Network::Routed(address) => address,
@@ -298,7 +299,7 @@ impl Peer {
         Ok(())
     }
 
-    /// Receives datagrams at our base station until `enough` returns `true`, or until the response timeout.
+    /// Receives datagrams at the emulated base station until `enough` returns `true` or the response timeout has passed.
     pub(super) fn collect(
         &mut self,
         wire: &Wire,
@@ -324,7 +325,7 @@ impl Peer {
         Ok(all)
     }
 
-    /// Sends packets with these UE ports. Returns the ports of those that came back through the tunnel.
+    /// Sends one packet from each of these UE ports. Returns the ports whose packets came back through the tunnel.
     pub(super) fn come_back(
         &mut self,
         wire: &Wire,
@@ -358,7 +359,7 @@ impl Peer {
     }
 }
 
-/// Returns a packet that requests reflection.
+/// Returns a user packet that requests reflection by the data network.
 pub(super) fn probe(from: SocketAddr, to: SocketAddr, n: usize) -> Vec<u8> {
     let probe = Probe { run: 0x0c4e_c4ed, flags: 1, stream: n as u32, number: 0, intended_ns: 0 };
     let mut packet = vec![0; least_packet(true) + PROBE_BYTES];

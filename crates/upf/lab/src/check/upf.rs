@@ -95,7 +95,7 @@ pub fn upf_checks() -> Vec<(&'static str, &'static str)> {
     listed(CHECKS)
 }
 
-/// State of the run, shared with its peers.
+/// The UPF under test, as the target of checks. The emulated SMFs ([`Peer`]) share the state of the run.
 struct Shared(Rc<CheckRun>);
 
 impl CheckTarget for Shared {
@@ -145,7 +145,7 @@ pub(super) struct CheckRun {
 
 /// Number of addresses per check: one for its SMF, and two for additional SMFs.
 const ADDRESSES: usize = 3;
-/// Number of addresses for all checks of one UPF.
+/// Number of addresses reserved for the checks of one UPF.
 const BLOCK: u32 = 256;
 const _: () = assert!(CHECKS.len() * ADDRESSES < BLOCK as usize);
 
@@ -153,8 +153,8 @@ impl CheckRun {
     fn new(address: SocketAddr, config: &UpfCheck) -> Result<Self, LoadError> {
         let (smf, own_addresses) = match (config.smf, address.ip()) {
             (Some(smf), _) => (smf, false),
-            // Uses the same addresses in each run, because some UPFs never remove a peer and have room for 64. Different UPFs get different
-            // blocks.
+            // Each run uses the same addresses, because some UPFs store at most 64 peers and never remove one. The checks of each UPF use
+            // another block of addresses.
             (None, IpAddr::V4(v4)) if v4.is_loopback() => {
                 let block =
                     u32::from(v4).wrapping_add(u32::from(address.port())).wrapping_mul(0x9e37_79b1) >> 18;
@@ -184,7 +184,7 @@ impl CheckRun {
     }
 }
 
-/// An SMF whose messages a check composes.
+/// An emulated SMF, whose messages a check composes.
 pub(super) struct Peer {
     pub(super) n4: N4,
     pub(super) packets: Trace,
@@ -193,13 +193,13 @@ pub(super) struct Peer {
     pub(super) run: Rc<CheckRun>,
     /// Address of this SMF, which is also its Node ID.
     smf: SocketAddr,
-    /// A number that distinguishes its SEIDs and tunnels from those of other checks.
+    /// Number that is part of this SMF's SEIDs and tunnels, so that they differ from the SEIDs and tunnels of other checks.
     own: u32,
     pub(super) associated: bool,
-    /// Sessions to delete at the end, by the UPF's SEIDs.
+    /// SEIDs of the sessions to delete at the end, as chosen by the UPF.
     pub(super) sessions: Vec<u64>,
     pub(super) unread: VecDeque<Vec<u8>>,
-    /// SEIDs of the established sessions: that of the SMF, then that of the UPF.
+    /// SEIDs of each established session, as chosen by the SMF and by the UPF.
     pub(super) named: Vec<(u64, u64)>,
     /// Session reports that were received and answered.
     pub(super) reported: Vec<SessionReportRequest>,
@@ -252,7 +252,7 @@ impl Peer {
         })
     }
 
-    /// Returns the same SMF with another port of its address.
+    /// Returns an SMF with the same address and another port.
     pub(super) fn at_another_port(&self) -> Result<Self, CaseFailure> {
         let mut further = Self::new(&self.run, self.dialect, SocketAddr::new(self.smf.ip(), 0))?;
         further.templates = self.templates.clone();
@@ -261,7 +261,7 @@ impl Peer {
         Ok(further)
     }
 
-    /// Returns an additional SMF at the first or second available address after that of this SMF.
+    /// Returns an additional SMF. It uses the first or second available address (`which`) after the address of this SMF.
     pub(super) fn other(&self, which: usize) -> Result<Self, CaseFailure> {
         const TRIES: usize = 16;
         let mut had = 0;
@@ -282,12 +282,12 @@ impl Peer {
         ))
     }
 
-    /// Ends an additional SMF, whose messages are part of this check.
+    /// Ends an additional SMF. Its messages become part of this check's capture.
     pub(super) fn joined_by(&self, mut other: Self) -> Outcome {
         other.leave().map_err(CaseFailure::Trouble)
     }
 
-    /// Returns the messages on N4 and N3, in order.
+    /// Returns the recorded messages on N4 and N3, ordered by time.
     fn traced(&self) -> Vec<TracedMessage> {
         let own = self.n4.trace.iter().flatten().chain(&self.packets).cloned();
         let mut all: Vec<_> = own.chain(self.others.borrow().iter().cloned()).collect();
@@ -295,7 +295,7 @@ impl Peer {
         all
     }
 
-    /// Changes the dialect of the SMF.
+    /// Changes the form of the messages that the SMF sends.
     pub(super) fn speaking(&mut self, change: impl FnOnce(&mut SmfMessageStyle)) -> Result<(), LoadError> {
         change(&mut self.dialect.sends);
         self.templates = SessionTemplates::new(
@@ -352,12 +352,12 @@ impl Peer {
             Some(Message::AssociationSetupResponse(response)) if response.cause.is_accepted() => {
                 self.associated = true;
                 let features = response.up_function_features.unwrap_or_default();
-                // A UPF that cannot choose tunnels gets no request to choose one, except in the check of this behaviour.
+                // If the UPF cannot choose tunnels, the SMF chooses them. Only the check of this feature still requests a choice.
                 if !features.contains(UpFunctionFeatures::FTUP) {
                     self.speaking(|sends| sends.teid = TeidChoice::Smf)?;
                 }
-                // A UPF that kept the association of an earlier run learns here, before there are sessions, that the
-                // SMF has restarted.
+                // The UPF may have kept the association of an earlier run. This heartbeat reports the restart of the SMF before sessions
+                // exist.
                 let recovery_time_stamp = RecoveryTimeStamp(self.run.recovery.get());
                 self.ask(HeartbeatRequest { recovery_time_stamp, ..Default::default() }, None)?;
                 Ok(response)
@@ -370,14 +370,14 @@ impl Peer {
         }
     }
 
-    /// Releases the association. Returns the response.
+    /// Requests the release of the association. Returns the response, if there is one.
     pub(super) fn release(&mut self) -> Result<Option<Message>, CaseFailure> {
         self.associated = false;
         let node_id = self.smf.ip().into();
         self.ask(AssociationReleaseRequestMessage { node_id, ..Default::default() }, None)
     }
 
-    /// Deletes the sessions of this SMF and releases its association. The responses are not part of the check.
+    /// Deletes the sessions of this SMF and releases its association. The check does not evaluate the responses.
     pub(super) fn leave(&mut self) -> Result<(), ComponentError> {
         let over = |result| match result {
             Err(CaseFailure::Trouble(trouble)) => Err(trouble),
@@ -460,8 +460,8 @@ impl Peer {
         }
     }
 
-    /// Sends an uplink packet, and checks the reflected packet if there is a reflector. Repeats the packet, because the first one may wait
-    /// for ARP.
+    /// Sends an uplink packet of a session. Returns how far it came, and whether a reflected packet came back. The packet is repeated,
+    /// because the first one may wait for ARP.
     pub(super) fn try_packet(
         &mut self,
         n: usize,
@@ -502,7 +502,7 @@ impl Peer {
         Ok(PacketReach { up: up.map(|count| count > 0), back, astray: astray.get() })
     }
 
-    /// Sends a datagram on N3. Returns whether the expected one arrived.
+    /// Sends a datagram on N3. Returns whether a packet arrived that `matches` accepts.
     pub(super) fn exchange(
         &mut self,
         socket: &UdpSocket,
@@ -538,9 +538,9 @@ impl Peer {
     }
 }
 
-/// Points that a session's packet reached.
+/// Points that a test packet of a session has reached.
 pub(super) struct PacketReach {
-    /// Whether the packet reached the data network. `None` for a data network of a third party.
+    /// Whether the packet reached the data network. `None` if a third-party data network is used.
     pub(super) up: Option<bool>,
     /// Whether the packet was reflected to the base station.
     pub(super) back: bool,

@@ -1,4 +1,4 @@
-//! Our user plane function (UPF) as a component.
+//! ranlab's user plane function (UPF) as a component.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -27,9 +27,9 @@ choices! {
         CpOffload = "cp-offload",
         /// A master thread receives all packets and distributes them to workers.
         Software = "software",
-        /// A separate data thread. Each rule is installed before its response is sent.
+        /// A separate data thread processes packets. Rules are installed there before the response is sent.
         DpOffload = "dp-offload",
-        /// Not a UPF: accepts sessions and forwards packets unread. Shows the upper limit of sockets.
+        /// Not a UPF: accepts sessions and forwards packets unread. Shows the maximum rate of the sockets.
         Bare = "bare",
     }
 }
@@ -119,7 +119,7 @@ impl UpfComponent {
                 recognise: true,
                 ue_pool: self.ue_pool,
                 n3: self.n3.ip(),
-                // If N4 has a wildcard address, the N3 address is the one that an SMF can reach.
+                // If N4 listens on a wildcard address, the Node ID is the N3 address, which an SMF can reach.
                 ..UpfSettings::new(
                     if self.n4.ip().is_unspecified() { self.n3.ip() } else { self.n4.ip() },
                     self.dialect,
@@ -205,7 +205,7 @@ pub struct UpfListening {
 pub struct XdpSummary {
     /// Session changes installed in the kernel.
     pub installed: u64,
-    /// Session changes that the kernel cannot forward, and that the packet engine handles.
+    /// Session changes that the programs in the kernel do not support. The packet engine handles these sessions.
     pub left: u64,
     /// Session changes rejected by the kernel.
     pub refused: u64,
@@ -247,7 +247,7 @@ pub struct UpfSummary {
     pub cpu_s: f64,
     /// CPU time per request, in microseconds.
     pub cpu_us_per_request: Option<f64>,
-    /// Protocol layer to which its bit rates refer.
+    /// Protocol layer to which the UPF's bit rates refer.
     pub rate_layer: &'static str,
 }
 

@@ -12,8 +12,8 @@ const GTPU_PORT: u16 = 2152;
 /// Default number of base stations.
 const DEFAULT_GNBS: usize = 2;
 
-/// Returns the default address of the SMF. If the UPF is on this machine, the SMF has a loopback address that is no default of UPFs or base
-/// stations. Otherwise it has the source address of the kernel's route to the UPF.
+/// Returns the default address of the SMF. If the UPF is on this machine, the SMF has a loopback address that UPFs and base stations do not
+/// use by default. Otherwise it has the source address of the kernel's route to the UPF.
 ///
 /// # Errors
 /// The kernel has no route to the UPF.
@@ -32,8 +32,8 @@ pub fn default_gnb(n3: SocketAddr) -> Result<SocketAddr, LoadError> {
     Ok(SocketAddr::new(ip, GTPU_PORT))
 }
 
-/// Returns the default number of base stations. There are two if this machine has the address after the first one, and the UPF does not use
-/// it (`taken`). Otherwise there is one.
+/// Returns the default number of base stations. It is 2 if this machine has the address after `first`, and that address is not `in_use` by
+/// the UPF. Otherwise it is 1.
 pub fn default_gnbs(first: SocketAddr, in_use: &[IpAddr]) -> usize {
     let next = super::nth(first, 1).ip();
     let is_ours = !in_use.contains(&next) && UdpSocket::bind(SocketAddr::new(next, 0)).is_ok();
@@ -51,7 +51,7 @@ fn source_or(
     }
     let no_route = |source| LoadError::NoRoute { peer, peer_flag, own_flag, source };
     let source = source_towards(peer).map_err(no_route)?;
-    // The kernel reaches a local address from that same address, which belongs to the UPF.
+    // For a peer on this machine, the kernel chooses the peer's address as source. That address belongs to the UPF.
     if peer.is_ipv4() && source == peer.ip() { Ok(local.into()) } else { Ok(source) }
 }
 

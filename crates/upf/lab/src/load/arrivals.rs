@@ -22,7 +22,7 @@ pub enum Arrivals {
         /// Sessions per burst.
         size: u32,
     },
-    /// A rate that changes linearly over a time and is constant afterwards.
+    /// Sessions arrive at a rate that changes linearly, and stays constant afterwards.
     Ramp {
         /// Sessions per second at the start.
         from: f64,
@@ -34,7 +34,7 @@ pub enum Arrivals {
 }
 
 impl Arrivals {
-    /// Returns the arrivals of one of `senders` senders.
+    /// Returns the share of one sender, if the arrivals are divided among `senders` senders.
     pub fn shared(self, senders: usize) -> Self {
         let share = |rate: f64| rate / senders.max(1) as f64;
         match self {
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn zero_length_ramp_and_zero_rate_are_handled() {
+    fn zero_length_ramp_and_zero_rate_are_valid() {
         let ramp = Arrivals::Ramp { from: 1.0, to: 100.0, over: Duration::ZERO };
         assert_eq!((ramp.rate_at(0.0), ramp.rate_at(5.0)), (100.0, 100.0));
         assert_eq!(ramp.shared(0), ramp, "a single share has the rate of the whole");

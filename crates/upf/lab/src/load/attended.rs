@@ -1,4 +1,4 @@
-//! Phases of a run without packets of users. Base stations still answer and send the messages of the N3 path.
+//! Phases of a run in which no user packets are sent. Base stations still send and answer the messages of the N3 paths.
 use super::LoadError;
 use super::carrier::PacketIo;
 use super::cycles::{CyclePlan, Cycles};
@@ -18,7 +18,7 @@ impl LoadRun<'_> {
         self.answering(|bench| bench.drive_all(plans, stop))
     }
 
-    /// Runs `during` while the base stations answer and send messages of the path. No packets of users flow.
+    /// Runs `during` while the base stations send and answer the messages of the N3 paths. No user packets are sent.
     pub(super) fn answering<T>(
         &mut self,
         during: impl FnOnce(&mut Self) -> Result<T, LoadError>,
@@ -48,7 +48,7 @@ impl LoadRun<'_> {
         result
     }
 
-    /// Returns the numbers of requests since the start: all, those that the kernel did not accept, and those with a response.
+    /// Returns three counts since the start: requests, requests that the kernel did not accept, and requests with a response.
     pub(super) fn made(&self) -> [u64; 3] {
         let each = self.cycles.iter().map(Cycles::requests);
         each.fold([0; 3], |sum, one| std::array::from_fn(|n| sum[n] + one[n]))

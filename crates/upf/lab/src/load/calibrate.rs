@@ -1,4 +1,4 @@
-//! The maximum rate of this machine with plain `sendmmsg` and `recvmmsg` and an echo thread.
+//! Measures the maximum rate of this machine with plain `sendmmsg` and `recvmmsg` calls and an echo thread.
 use super::LoadError;
 use crate::upf::pin;
 use ranlab_net::{

@@ -1,4 +1,4 @@
-//! I/O of a data thread: over sockets, or as frames that bypass the kernel's network stack.
+//! I/O of a data thread: over sockets, as AF_XDP frames, or over shared-memory rings.
 use super::addresses::Endpoint;
 use super::frames::{self, AfXdpSummary, Frames};
 use super::n3_io::N3Io;
@@ -18,15 +18,15 @@ use std::time::Duration;
 
 /// Timeout of the connection to a UPF's rings.
 const CONNECT: Duration = Duration::from_secs(10);
-/// Maximum sleep of a thread whose rings are empty, since no descriptor wakes the thread.
+/// Maximum sleep of a thread whose rings are empty. No descriptor can wake this thread.
 const RING_REST: Duration = Duration::from_micros(20);
 
 /// The sender of a datagram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Sender {
     pub(super) address: IpAddr,
-    /// Base station that received the datagram, and the sender's address. Datagrams in AF_XDP frames are answered through the kernel's
-    /// sockets.
+    /// Base station whose socket received the datagram, and the sender's address. `None` for frames and rings, over which responses cannot
+    /// be sent.
     socket: Option<(usize, SocketAddr)>,
 }
 
@@ -144,7 +144,7 @@ impl PacketIo {
         sockets.all.get(gnb).is_some_and(|socket| socket.send_to(datagram, to).is_ok())
     }
 
-    /// Returns whether the thread has sockets, so that messages of the path can be answered.
+    /// Returns whether the thread has sockets, which are needed to answer messages of the N3 path.
     pub(super) fn has_sockets(&self) -> bool {
         matches!(self, Self::Sockets(sockets) if !sockets.all.is_empty())
     }
@@ -223,7 +223,7 @@ fn check_length(config: &LoadConfig) -> Result<(), LoadError> {
     }
 }
 
-/// Opens the I/O of the data threads. Opens no sockets if the load sends no packets.
+/// Opens the I/O of the data threads. If the load sends no packets, the data threads get no sockets.
 pub(super) fn open(config: &LoadConfig, packets: bool) -> Result<Vec<PacketIo>, LoadError> {
     if let (N3Io::Memif { path }, true) = (&config.n3_io, packets) {
         return Ok(vec![PacketIo::Rings(Box::new(Rings::open(config, path)?))]);
@@ -260,7 +260,7 @@ pub(super) struct Sockets {
     index: usize,
     threads: usize,
     received: ReceiveBatch,
-    /// One batch per base station, because the source address of a packet is that of its base station.
+    /// One batch per base station, because each base station sends from its own address.
     batches: Vec<SendBatch>,
 }
 

@@ -46,7 +46,7 @@ pub struct CyclePlan {
     pub cycles: Option<u64>,
     /// Time during which new cycles begin.
     pub duration: Duration,
-    /// Time from a session's tunnel to its deletion.
+    /// Time from the creation of a session's tunnel to the deletion of the session.
     pub hold: Duration,
     /// Whether sessions remain instead of being deleted.
     pub keep: bool,
@@ -67,7 +67,7 @@ pub struct Cycles {
     gnbs: Vec<IpAddr>,
     /// First uplink TEID, if the SMF chooses TEIDs.
     pub(super) teid_base: u32,
-    /// Configured N3 address of the UPF.
+    /// Settings of the uplink tunnels, such as the N3 address of the UPF.
     n3: Tunnels,
     running: Table,
     /// Free session numbers. The next one is taken from the back.
@@ -124,7 +124,7 @@ impl Cycles {
         kept
     }
 
-    /// Resets the results and their clock.
+    /// Resets the results and restarts their clock.
     pub fn restart_report(&mut self) {
         self.update_observer();
         self.report = CycleReport::default();
@@ -185,7 +185,7 @@ impl Cycles {
                     self.report.due += 1;
                 }
             }
-            // A closed loop with a number of sessions sends until the last one has ended.
+            // If a closed loop has a fixed number of sessions, its window lasts until the last session has ended.
             let by_number = matches!(plan.begin, Loop::Closed { .. }) && now < end && !stop();
             if !more && !by_number {
                 self.end_window(now.min(end));
@@ -205,7 +205,7 @@ impl Cycles {
         }
     }
 
-    /// Returns the numbers of requests since the start: all, those that the kernel did not accept, and those answered.
+    /// Returns three counts since the start: requests, requests that the kernel did not accept, and answered requests.
     pub(super) fn requests(&self) -> [u64; 3] {
         let ledger = self.n4.smf.ledger();
         [ledger.total(|counts| counts.sent), self.n4.unsent, ledger.total(Counts::answered)]
@@ -235,7 +235,7 @@ impl Cycles {
         window.held_back = held_back;
     }
 
-    /// Counts a session that ended at a time, if the sending window includes it.
+    /// Calls `count` for a session that ended at `ended`, if the sending window includes this time.
     fn count_in_window(&mut self, ended: Time, count: impl FnOnce(&mut SendingWindow)) {
         if self.sending.as_ref().is_some_and(|sending| sending.includes(ended)) {
             count(&mut self.report.window);
@@ -252,7 +252,7 @@ impl Cycles {
         }
     }
 
-    /// Returns whether the time to wait for pending requests has passed. It allows for a request with all its retransmissions.
+    /// Returns whether to stop waiting for pending requests. The wait is long enough for all retransmissions of a request.
     fn given_up(&self, end: Time) -> bool {
         const PATIENCE: Duration = Duration::from_secs(60);
         N4::now().since(end) > PATIENCE
@@ -386,7 +386,7 @@ impl Cycles {
         if report_type.contains(ReportType::DLDR) {
             let now = N4::now();
             if let Some(cycle) = self.running.get(id.0) {
-                // The UE is paged, responds, and its base station assigns a tunnel.
+                // Emulates paging: the UE responds, and its base station assigns a tunnel.
                 let change = self.downlink(cycle.flow, false);
                 let _ = self.n4.smf.modify(now, now, id, change);
             }
@@ -439,7 +439,7 @@ impl Cycles {
             return;
         }
         if done.outcome == Outcome::Rejected(Cause::NO_ASSOCIATION) {
-            // The UPF has restarted unnoticed. Only one setup request is sent at a time, because each setup deletes sessions.
+            // The UPF has restarted. Only one association setup is sent at a time, because each setup deletes sessions.
             let now = N4::now();
             if self.ask_again.is_none_or(|at| at <= now) {
                 self.ask_again = Some(now + ASK_AGAIN);
@@ -549,7 +549,7 @@ impl Cycles {
         }
     }
 
-    /// Removes a session. `gone` is set if the session is certainly deleted at the UPF.
+    /// Removes a session. `gone` is set if the UPF has certainly deleted the session.
     fn forget(&mut self, id: u64, gone: bool, count: impl FnOnce(&mut CycleReport)) {
         if let Some(cycle) = self.running.remove(id) {
             self.flows.set_live(cycle.flow, false);
@@ -585,7 +585,7 @@ impl Sending {
         Self { begin, length: plan.duration, ended: None, hold: plan.hold, before, full: false }
     }
 
-    /// Returns whether a session that ended at a time is within the window, extended by the hold time.
+    /// Returns whether `ended` is at most one hold time after the end of the window.
     fn includes(&self, ended: Time) -> bool {
         ended <= self.ended.unwrap_or(self.begin + self.length) + self.hold
     }

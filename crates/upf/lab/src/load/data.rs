@@ -18,13 +18,13 @@ use std::time::Duration;
 
 /// Maximum number of data threads. Stream numbers contain the number of the thread.
 pub const MAX_THREADS: usize = 64;
-/// Maximum number of sessions that are searched for a live one.
+/// Maximum number of sessions that are checked to find a live session.
 const LOOK: usize = 256;
 /// Maximum sleep of a data thread while packets flow.
 const REST: Duration = Duration::from_millis(1);
 /// Maximum sleep of a data thread while no packets flow.
 const QUIET_REST: Duration = Duration::from_millis(20);
-/// For packets due within this time, the thread spins instead of sleeping, in nanoseconds.
+/// Time before the next packet is due, in nanoseconds, in which the thread spins instead of sleeping.
 const SPIN_NS: u64 = 60_000;
 
 /// A schedule in which packet n is due at a fixed time.
@@ -65,12 +65,12 @@ pub(super) struct Shared {
     /// Whether every thread sends for every session. Otherwise, the sessions are divided among the threads.
     pub(super) all_sessions: bool,
     pub(super) qfi: u8,
-    /// Number of uplink packets of which one requests reflection; see [`Traffic::reflect_every`].
+    /// Interval, in uplink packets, between packets that request reflection; see [`Traffic::reflect_every`].
     pub(super) reflect_every: u64,
     pub(super) pin: Vec<usize>,
     /// Interval of Echo Requests of a base station. `None`: no Echo Requests are sent.
     pub(super) echo: Option<Duration>,
-    /// Whether only messages of the path flow, and no packets.
+    /// Whether only messages of the N3 paths are sent, and no user packets.
     pub(super) quiet: bool,
     /// Set while packets may be sent.
     pub(super) go: AtomicBool,
@@ -80,7 +80,7 @@ pub(super) struct Shared {
 /// Counters of one data thread.
 #[derive(Debug, Clone, Default)]
 pub struct DataReport {
-    /// Packets sent, by stream (session times threads plus thread).
+    /// Packets sent, by stream. The number of a stream is `session * threads + thread`.
     pub sent: Vec<u64>,
     /// Packets that the kernel did not accept, so they were never sent.
     pub unsent: u64,
@@ -165,7 +165,7 @@ pub(super) struct GnbThread {
 }
 
 impl GnbThread {
-    /// Returns `None` if the QoS flow identifier is invalid.
+    /// Creates the thread's state. Returns `None` if the QoS flow identifier is invalid.
     pub(super) fn new(
         shared: Arc<Shared>,
         index: usize,
@@ -416,7 +416,7 @@ fn take(shared: &Shared, report: &mut DataReport, now_ns: u64, datagram: &[u8]) 
             }
         }
     } else if let Some(tally) = report.reflected.get_mut(probe.stream as usize) {
-        // The packet is counted as reflected without a mark, because a plain echo server does not mark packets.
+        // A packet without the flag also counts as reflected, because a plain echo server does not set the flag.
         tally.take(probe.number);
         report.reflected_octets += packet.payload.len() as u64;
         let requested = shared.reflect_every > 0 && probe.number.is_multiple_of(shared.reflect_every);
@@ -458,7 +458,7 @@ mod tests {
         })
     }
 
-    /// Returns a G-PDU into a tunnel, with a probe.
+    /// Returns a G-PDU for a tunnel. Its user packet contains the probe.
     fn g_pdu(teid: u32, probe: Probe) -> Vec<u8> {
         let mut packet = [0; 100];
         let from = "10.45.0.1:9".parse().unwrap();

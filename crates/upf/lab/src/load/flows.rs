@@ -153,7 +153,7 @@ impl Flows {
         self.ends.get(index.checked_sub(1)?)?.get().copied()
     }
 
-    /// Returns whether a tunnel has this address.
+    /// Returns whether the UPF has a tunnel at this address.
     pub fn is_end(&self, address: IpAddr) -> bool {
         self.ends.iter().map_while(OnceLock::get).any(|end| *end == address)
     }
@@ -189,8 +189,8 @@ impl Flows {
         self.downlink_teid(n)
     }
 
-    /// Records a downlink packet in the current tunnel. The first such packet after a handover returns the interruption, in nanoseconds. It
-    /// lasts from the last packet before, or from the request if there was no packet.
+    /// Records a downlink packet in the current tunnel. For the first packet after a handover, returns the interruption in nanoseconds. It
+    /// lasts from the last packet in the old tunnel, or from the request if there was no such packet.
     pub fn note_downlink(&self, n: usize, now_ns: u64) -> Option<u64> {
         let flow = self.flows.get(n)?;
         let last = flow.last_downlink_ns.swap(now_ns, Relaxed);

@@ -299,7 +299,7 @@ pub(super) fn open(config: &LoadConfig, sockets: &[Arc<UdpSocket>]) -> Result<Ve
     if threads > count {
         return Err(AfXdpError::Threads { threads, interface: device.name, queues: count });
     }
-    // The driver does zero copy, so it must also run the program.
+    // With zero copy, the driver must also run the XDP program.
     let steering = XskSteering::attach(&device.name, target, count as u32, *native || *zero_copy)?;
     for (queue, socket) in queues.iter().enumerate() {
         steering.steer(queue as u32, socket).map_err(AfXdpError::Steer)?;

@@ -1,14 +1,15 @@
-//! Identifiers that differ from those of earlier runs, and the start time, which all runs share.
+//! Identifiers that differ in each run, and the start time of the SMFs, which all runs share.
 //!
-//! A UPF may still store responses, sessions and associations of an earlier run. If identifiers were equal, the UPF would confuse the runs.
+//! A UPF may still store responses, sessions and associations of an earlier run. If a run repeated their identifiers, the UPF would confuse
+//! the runs.
 use crate::upf::{ntp_of_unix, ntp_seconds};
 use ranlab_net::monotonic_ns;
 use ranlab_upf::n4::SmfSettings;
 use ranlab_upf::pfcp::MAX_SEQUENCE;
 
 /// Returns a sequence number that no request of the last minute has used. A UPF that caches responses takes a repeated number for a
-/// retransmission. The number is derived from the clock, at one number per 4 µs. No run sends requests faster, so no number is used twice
-/// until the numbers repeat after 67 s.
+/// retransmission. The number is derived from the clock and advances every 4 µs. No run sends requests faster, so no number is used twice
+/// within 67 s.
 pub(super) fn sequence() -> u32 {
     const STEP_NS: u64 = 4_000;
     (monotonic_ns() / STEP_NS) as u32 & MAX_SEQUENCE
@@ -20,7 +21,7 @@ pub(super) fn generation() -> u32 {
     (monotonic_ns() >> 13) as u32
 }
 
-/// Returns the first uplink TEID, if the SMF chooses TEIDs. The lower 21 bits number the sessions of a run.
+/// Returns the first uplink TEID, if the SMF chooses TEIDs. The lower 21 bits distinguish the sessions of a run.
 pub(super) fn first_teid() -> u32 {
     const RUNS: u32 = 0x3fe0_0000;
     // The multiplication separates the numbers of runs that begin shortly after each other.

@@ -24,8 +24,7 @@ impl StartGate {
         self.waiting.load(Relaxed)
     }
 
-    /// Marks the gate as reached. Returns whether the load has to wait: the gate is closed, and the load is not
-    /// stopped.
+    /// Marks the gate as reached. Returns whether the load has to wait, because the gate is closed and the load was not stopped.
     pub(super) fn holds(&self, stop: &AtomicBool) -> bool {
         self.waiting.store(true, Relaxed);
         self.shut.load(Relaxed) && !stop.load(Relaxed)

@@ -37,7 +37,7 @@ const DRAIN: Duration = Duration::from_millis(300);
 const SET_UP_WINDOW: usize = 64;
 /// Maximum duration of setup and of teardown.
 const SET_UP: Duration = Duration::from_secs(600);
-/// Tolerance for the start and end of requests and packets.
+/// Basic polling interval. Requests and packets may start and end this much later than planned.
 const TICK: Duration = Duration::from_millis(1);
 
 /// The resources of a run.
@@ -155,7 +155,7 @@ impl<'a> LoadRun<'a> {
         })
     }
 
-    /// Sends one packet in each direction through one session, because an accepted rule does not have to work.
+    /// Sends one packet in each direction through one session, because a UPF may accept rules and not forward.
     pub(super) fn smoke(&mut self) -> Result<Smoke, LoadError> {
         let plan = CyclePlan { cycles: Some(1), keep: true, flows: 0..1, ..self.plan(0) };
         let none = || false;
@@ -215,7 +215,7 @@ impl<'a> LoadRun<'a> {
             Some(network) => {
                 Smoke { uplink: Some(came(&network.report().uplink)), downlink: Some(back || down) }
             }
-            // Without a data network of our own, only a reflected packet shows that forwarding works. A UPF without a reflector may still
+            // Without an emulated data network, only a reflected packet shows that forwarding works. A UPF without a reflector may still
             // forward.
             None => Smoke { uplink: back.then_some(true), downlink: back.then_some(true) },
         }
@@ -364,7 +364,7 @@ impl<'a> LoadRun<'a> {
                 .get(&kind)
                 .map(|of_kind| (of_kind.latency_us.clone(), of_kind.service_us.clone()));
             let mut counts = counts;
-            // The times are those of the measured part only.
+            // The latencies cover only the measured part of the run.
             (counts.latency_us, counts.service_us) = times.unwrap_or_default();
             summary.requests.insert(kind, counts);
         }
@@ -395,7 +395,7 @@ impl<'a> LoadRun<'a> {
         })?;
         (step.handovers, step.handovers_due, step.handovers_tried) = (paced.done, paced.due, paced.tried);
         step.spacing_us = down.map(|traffic| sessions as f64 * 1e6 / traffic.packets_per_s);
-        // Handovers end before the packets, because packets continue until the last handover is completed.
+        // Handovers stop before the packets do, because packets continue until the last handover is completed.
         let sent = Duration::from_secs_f64(step.seconds);
         let sent = match mode {
             Mode::Handover { duration, .. } | Mode::Paging { duration, .. } => sent.min(duration),
@@ -541,7 +541,7 @@ impl<'a> LoadRun<'a> {
             let result = during(self);
             shared.go.store(false, Relaxed);
             let seconds = begin.elapsed().as_secs_f64();
-            // The time is so short that late responses to the UPF, for example to heartbeats, cause no problem.
+            // Requests of the UPF, such as heartbeats, are not answered during this sleep, which is short enough.
             std::thread::sleep(DRAIN);
             shared.stop.store(true, Relaxed);
             let threads: Vec<_> = threads.into_iter().map(std::thread::ScopedJoinHandle::join).collect();

@@ -89,7 +89,7 @@ pub enum Mode {
         cycles: Option<u64>,
         /// Time during which new cycles begin.
         duration: Duration,
-        /// Time from a session's tunnel to its deletion.
+        /// Time from the creation of a session's tunnel to the deletion of the session.
         hold: Duration,
         /// Number of sessions that are established beforehand and remain.
         live: usize,
@@ -417,7 +417,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn nth_address_is_consecutive() {
+    fn nth_address_carries_and_wraps_around() {
         let nth = |first: &str, n| nth(first.parse().unwrap(), n).to_string();
         assert_eq!(nth("10.0.0.255:2152", 1), "10.0.1.0:2152");
         assert_eq!(nth("[fd00::ffff]:1", 1), "[fd00::1:0]:1");

@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn io_methods_round_trip() {
+    fn io_method_text_forms_round_trip() {
         let af_xdp = |interface: Option<&str>, native, zero_copy| N3Io::AfXdp {
             interface: interface.map(str::to_owned),
             native,

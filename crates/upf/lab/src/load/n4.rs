@@ -235,8 +235,8 @@ impl N4 {
         rest.wait(&[socket.as_fd()], monotonic_ns(), until.as_nanos()).map(drop)
     }
 
-    /// Sets up the association. If heartbeats are enabled, the first one is answered before this function returns. The reason is that some
-    /// UPFs detect a restarted SMF by heartbeats only, and then delete its sessions. No sessions exist at this time.
+    /// Sets up the association. If heartbeats are enabled, the first one is answered before this function returns. Some UPFs detect a
+    /// restarted SMF only by a heartbeat, and then delete its sessions. At this time, no sessions exist yet.
     pub fn associate(&mut self, patience: Duration) -> Result<(), LoadError> {
         let start = Self::now();
         while !self.smf.is_associated() {

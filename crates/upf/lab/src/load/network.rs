@@ -24,7 +24,7 @@ use std::time::Duration;
 const TURN: usize = 64;
 const REST: Duration = Duration::from_millis(1);
 const SPIN_NS: u64 = 60_000;
-/// Length of the headers of IPv4 and UDP, in bytes. The kernel writes them if it routes.
+/// Length of the headers of IPv4 and UDP, in bytes. The kernel writes them in a routed data network.
 const KERNEL_HEADERS: usize = 28;
 
 /// Type of the data network.
@@ -345,7 +345,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn data_networks_round_trip() {
+    fn data_network_text_forms_round_trip() {
         for text in ["none", "udp://127.0.0.10:2153,127.0.0.8:2153", "routed://[fd00::1]:9"] {
             assert_eq!(text.parse::<Network>().unwrap().to_string(), text);
         }
@@ -362,7 +362,7 @@ mod tests {
 
     const RUN: u32 = 3;
 
-    /// Creates a data network on loopback. Returns it with the UPF's end of N6 and its address.
+    /// Creates a data network on loopback. Returns the network, the UPF's socket on N6, and the address of the network.
     fn network() -> (NetworkThread, UdpSocket, SocketAddr) {
         let upf = UdpSocket::bind("127.0.0.1:0").unwrap();
         upf.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
@@ -431,7 +431,7 @@ mod tests {
         other.send_to(&uplink(RUN, REFLECT, 0, 0), at).unwrap();
         receive(&mut network, 1);
         assert_eq!((network.report().strangers, network.report().reflected), (1, 0));
-        // Only the bytes of a packet of an unknown session are counted.
+        // For packets of an unknown session, only the bytes are counted.
         let (mut network, upf, at) = self::network();
         upf.send_to(&uplink(RUN, 0, 99, 0), at).unwrap();
         upf.send_to(&uplink(RUN, 0, 0, 0), at).unwrap();

@@ -21,7 +21,7 @@ use std::time::Duration;
 
 /// Maximum number of sessions. Each session uses three of the 24-bit sequence numbers.
 const MAX_SESSIONS: usize = MAX_SEQUENCE as usize / 3 - 8;
-/// Distance from the sequence numbers used by the association.
+/// Distance of the load's sequence numbers from those of the association.
 const SEQUENCE_DISTANCE: u32 = 1 << 10;
 /// Number of attempts to learn the numbering. With several attempts, a lost request is not fatal.
 const LEARNING: u64 = 4;
@@ -62,7 +62,7 @@ struct OpenLoop<'a> {
     deleted: BTreeSet<u64>,
     /// SEID that the UPF is expected to choose for session 0.
     first_seid: u64,
-    /// Increment from the SEID of one session to that of the next.
+    /// Increment from the SEID of one session to the SEID of the next.
     step: u64,
 }
 

@@ -42,7 +42,7 @@ pub struct CycleReport {
     pub live_peak: usize,
 }
 
-/// Results of a sender while it began sessions. Later responses do not count for rates.
+/// Results of a sender during the time in which it began sessions. Rates do not include later responses.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct SendingWindow {
     /// Duration of the window.
@@ -56,7 +56,7 @@ pub struct SendingWindow {
     pub unsent: u64,
     /// Requests answered within the window.
     pub answered: u64,
-    /// Minimum number of sessions waiting for a response in each quarter. `None` if unknown.
+    /// Minimum number of sessions waiting for a response in each quarter of the window. `None` if unknown.
     pub(super) waiting_least: [Option<u64>; 4],
     /// Sessions that were due but could not begin, because too many sessions were waiting for a response.
     pub held_back: u64,

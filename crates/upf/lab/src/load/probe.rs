@@ -36,7 +36,7 @@ pub struct Probe {
     pub run: u32,
     /// Sum of flags: 1 reflection requested, 2 reflected, 4 downlink.
     pub flags: u8,
-    /// Number of session and sender.
+    /// Number of the stream, which identifies session and sender.
     pub stream: u32,
     /// Number of the packet within the stream.
     pub number: u64,
@@ -79,7 +79,7 @@ impl Probe {
     }
 }
 
-/// Writes a user packet of `octets` bytes, but at most the available space and at least [`least_packet`]. Returns its length.
+/// Writes a user packet and returns its length. The length is `octets`, but at least [`least_packet`] and at most the available space.
 pub fn write_packet(
     from: SocketAddr,
     to: SocketAddr,
@@ -130,7 +130,7 @@ mod tests {
     use std::net::IpAddr;
 
     #[test]
-    fn probe_survives_both_ip_versions_and_reflection() {
+    fn probe_is_readable_in_both_ip_versions_and_after_reflection() {
         let probe = Probe { run: 7, flags: REFLECT, stream: 5, number: 1 << 40, intended_ns: 99 };
         for (ue, server, octets) in [
             ("10.60.0.1:4000", "192.0.2.1:7", 100),

@@ -33,7 +33,7 @@ impl Process {
         Stat::read(self.pid).filter(|stat| stat.began == self.began)
     }
 
-    /// Waits until the process exits or `over` is set. Sets `stop` if the process exits. Returns the time of the exit, since `begin`.
+    /// Waits until the process exits or `over` is set. Sets `stop` if the process exits. Returns the time from `begin` to the exit.
     pub(super) fn death(self, begin: Instant, stop: &AtomicBool, over: &AtomicBool) -> Option<Duration> {
         loop {
             // `over` is read before the process is checked, because the exit of the process may also end the run.

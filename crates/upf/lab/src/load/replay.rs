@@ -24,7 +24,7 @@ pub struct ReplayPlan {
     pub times: u64,
     /// Rule that determines when repetitions begin.
     pub begin: Loop,
-    /// Whether the time between the requests of a session is that of the capture. Otherwise each request follows the previous response.
+    /// Whether the requests of a session keep their intervals in the capture. Otherwise each request follows the previous response.
     pub keeps_gaps: bool,
 }
 
@@ -189,7 +189,7 @@ impl Cycles {
         }
     }
 
-    /// Counts a completed session, whether it ended in the sending window or not.
+    /// Counts a completed session. If it ended within the sending window, also counts it there.
     pub(super) fn repetition_completed(&mut self, intended: Time, ended: Time) {
         self.report.completed += 1;
         self.report.cycle.record(ended.since(intended).as_nanos() as u64);

@@ -270,10 +270,10 @@ pub struct DataSummary {
     pub received: u64,
     /// Observable packets that were not received.
     pub lost: u64,
-    /// Packets that could not be observed: there is no data network of our own, and either the packets did not request reflection or there
-    /// is no reflector.
+    /// Packets that could not be observed, because there is no emulated data network, and either the packets did not request reflection or
+    /// there is no reflector.
     pub unseen: u64,
-    /// Number of packets that requested reflection, which most reflectors require. `None` with a data network of our own.
+    /// Number of packets that requested reflection, which most reflectors require. `None` with an emulated data network.
     pub asked_back: Option<u64>,
     /// Packets whose number was already received.
     pub duplicates: u64,
@@ -341,7 +341,8 @@ impl Sides<'_> {
         }
     }
 
-    /// Returns the uplink results. Packets are received by our data network if there is one; otherwise only reflected packets are observed.
+    /// Returns the uplink results. Packets are received by the emulated data network if there is one. Otherwise only reflected packets are
+    /// observed.
     pub(super) fn uplink(&self, asked_pps: Option<f64>, reflect_every: u64) -> DataSummary {
         let tallies = self.network.map_or(&self.gnb.reflected, |network| &network.uplink);
         let delay = self.network.map_or(&self.gnb.round_trip, |network| &network.uplink_delay);
@@ -483,7 +484,7 @@ impl LoadReport {
         if self.steps.is_empty() { self.control.started == 0 } else { sides.all(|side| side.sent == 0) }
     }
 
-    /// Adds the assessment of the whole run.
+    /// Assesses the whole run: adds warnings, and counts unexplained messages.
     pub(super) fn judge(&mut self) {
         let control = &self.control;
         let requests = control.requests.iter().filter(|(kind, _)| *kind != kind_name(Kind::Release));

@@ -143,12 +143,12 @@ fn check(config: &LoadConfig) -> Result<(), LoadError> {
     }
 }
 
-/// The data network without the other parts of a load, on another host. It counts packets, reflects them, and sends packets to UEs.
+/// A data network that runs on another host, without the other parts of a load. It counts packets, reflects them, and sends packets to UEs.
 #[derive(Debug)]
 pub struct DataNetwork(NetworkThread);
 
 impl DataNetwork {
-    /// Binds the address of the data network. From then on, the kernel rejects no packet.
+    /// Binds the address of the data network. From then on, the kernel does not reject packets for it.
     pub fn open(config: &LoadConfig, sessions: usize) -> Result<Self, LoadError> {
         let plan = plan_alone(config, sessions);
         let lacking = LoadError::Lacking {
@@ -174,7 +174,7 @@ fn plan_alone(config: &LoadConfig, sessions: usize) -> NetworkPlan {
     NetworkPlan {
         streams: flows.len() * config.threads.clamp(1, MAX_THREADS),
         flows,
-        // The data network does not know the run to which the packets belong.
+        // Packets of any run are accepted, because this process does not know the number of the run.
         run: None,
         server: config.server,
         downlink: config.downlink,

@@ -1,4 +1,4 @@
-//! Limits of a load: lengths, datagrams, sessions.
+//! Limits of a load: packet lengths, batch sizes, and number of sessions.
 use super::cycles::Loop;
 use super::probe::least_packet;
 use super::{LoadConfig, Mode};
@@ -54,7 +54,7 @@ pub struct Traffic {
     pub packets_per_s: f64,
     /// Lengths of the users' IP packets.
     pub octets: PacketSizes,
-    /// Number of packets of which one requests reflection. 0: no packet requests it.
+    /// Interval, in packets, between packets that request reflection. 0: no packet requests it.
     pub reflect_every: u64,
 }
 
@@ -77,7 +77,7 @@ pub fn capacity(config: &LoadConfig) -> usize {
             let coming = match begin {
                 Loop::Closed { window } => window + SPARE,
                 Loop::Rounds { sessions, .. } => 2 * sessions + SPARE,
-                // The capacity includes up to `window` pending requests per SMF, and with hold times the sessions that the rate implies.
+                // The capacity includes `window` pending requests per SMF, and the sessions that are held at this rate.
                 Loop::Open(_) => open_capacity(config),
             };
             live + coming + config.smfs

@@ -21,8 +21,8 @@ const PASSES: usize = 3;
 /// Timeout of a release.
 const RELEASE: Duration = Duration::from_secs(5);
 
-/// Deletes sessions that no SMF knows, by UPF SEID. A deletion without a response within `patience` is retransmitted up to N1 times.
-/// Returns the number of sessions that may remain.
+/// Deletes sessions by their UPF SEIDs, without the state machine of an SMF. A deletion without a response within `patience` is
+/// retransmitted up to N1 times. Returns the number of sessions that may remain.
 pub(super) fn delete_by_name(
     n4: &mut N4,
     templates: &SessionTemplates,

@@ -26,7 +26,7 @@ impl Tunnels {
         }
     }
 
-    /// Describes how many sessions of all senders failed without a tunnel, as the end of a sentence.
+    /// Returns the end of an error message: the number of sessions of all senders that failed without a tunnel.
     pub(super) fn missing(all: &[Cycles]) -> String {
         match all.iter().map(|one| one.report.without_tunnel).sum::<u64>() {
             0 => String::new(),

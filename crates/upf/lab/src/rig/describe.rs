@@ -11,11 +11,11 @@ use ranlab_lab::experiment::{keys, noise, readback, third_party};
 
 const DESIGNS: [&str; 5] = ["cp-offload", "software", "dp-offload", "bare", EXTERNAL];
 const OWN: &[&str] = &["cp-offload", "software", "dp-offload", "bare"];
-/// Default address of N4 of ranlab's UPF. The profile of another UPF takes precedence.
+/// Default N4 address of ranlab's UPF. The profile of another UPF may set another address.
 pub(super) const N4: &str = "127.8.0.8:8805";
 pub(super) const N3: &str = "127.8.0.8:2152";
 pub(super) const DIALECT: &str = "strict-rel17";
-/// Value of the design for a UPF that already runs.
+/// Value of `sut.design` for a UPF that already runs.
 pub(super) const EXTERNAL: &str = "external";
 const MODES: [&str; 7] = ["control", "blind", "sessions", "mixed", "handover", "paging", "qos"];
 
@@ -72,7 +72,7 @@ fn keys_of_upf() -> Vec<Key> {
     keys
 }
 
-/// Load settings without a default of the rig. The default is that of `ranlab load upf`.
+/// Load settings for which the rig has no default. Their defaults are those of `ranlab load upf`.
 const AS_THE_VERB: &[&str] = &[
     "io",
     "pin",

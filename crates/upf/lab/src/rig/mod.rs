@@ -1,8 +1,7 @@
-//! Rig `upf`: a user plane function under load by sessions and packets. The function is ranlab's UPF in one of its designs, a mock, or a
-//! UPF that already runs.
+//! Rig `upf`: loads a UPF with sessions and packets. The UPF is ranlab's in one of its designs, a mock, or one that already runs.
 //!
-//! UPF and load are components in separate workers, on this machine or others. The load sends smoke packets
-//! and sets its sessions up before it measures, and ends by itself.
+//! UPF and load generator are components in separate workers, on this machine or others. Before measuring, the load generator sends test
+//! packets and sets up its sessions. It ends by itself.
 
 mod describe;
 mod record;
@@ -73,7 +72,7 @@ impl Experiment for Upf {
         let load = load(run, own)?;
         let host = upf.host.clone();
         let pid = upf.ready.pid;
-        // If both run on one machine, the load itself measures the UPF's process and detects its exit.
+        // If both run on one machine, the load generator itself measures the UPF's process and detects its exit.
         let load = |worker: &Worker| {
             let beside = worker.host == host && !matches!(host, WorkerLocation::Tcp { .. });
             AnyComponent::from(UpfLoadComponent { upf_pid: pid.filter(|_| beside), ..load.clone() })
@@ -87,7 +86,8 @@ impl Experiment for Upf {
 
     fn record(&self, run: &Run<'_>, window: &Window<'_>, recorder: &mut Recorder) -> Judged {
         let mut places = window.details::<UpfLoadReport>(LOAD)?.into_iter();
-        let report = places.next().ok_or_else(|| RigError::Rig("there is no load".to_owned()))?;
+        let report =
+            places.next().ok_or_else(|| RigError::Rig("the load generator sent no report".to_owned()))?;
         let report = places.fold(report, |mut all, more| {
             all.join(&more);
             all
@@ -100,7 +100,7 @@ impl Experiment for Upf {
     }
 }
 
-/// Returns the N6 address of ranlab's UPF, whose port follows that of N3.
+/// Returns the N6 address of ranlab's UPF. Its port is the N3 port plus one.
 fn n6_of(n3: SocketAddr) -> SocketAddr {
     SocketAddr::new(n3.ip(), n3.port() + 1)
 }
@@ -118,7 +118,7 @@ fn own() -> Result<u8, RigError> {
     })
 }
 
-/// Maps a default address (127.8.0.0/24) to that of this campaign. Returns other addresses unchanged.
+/// Maps a default address (127.8.0.0/24) to the address that this campaign uses. Returns other addresses unchanged.
 fn of_own(address: SocketAddr, own: u8) -> SocketAddr {
     match address.ip() {
         IpAddr::V4(v4) if v4.octets()[..3] == [127, 8, 0] => {
@@ -128,7 +128,7 @@ fn of_own(address: SocketAddr, own: u8) -> SocketAddr {
     }
 }
 
-/// Returns the UPF as configured by the point, or a meter for an external UPF.
+/// Returns the UPF as configured by the point of the sweep. For an external UPF, returns a component that runs or observes it.
 fn upf(run: &Run<'_>, own: u8) -> Result<AnyComponent, RigError> {
     if keys::text(run, "sut.design")? == EXTERNAL {
         return third_party::component(run);
@@ -137,7 +137,7 @@ fn upf(run: &Run<'_>, own: u8) -> Result<AnyComponent, RigError> {
     part.n4 = of_own(part.n4, own);
     part.n3 = of_own(part.n3, own);
     if part.loss_permille > 0 {
-        // Each repeat loses different messages. With the same losses, all repeats would agree on a wrong ratio.
+        // Each repeat loses different messages. If all repeats lost the same messages, they would agree on a wrong ratio.
         part.seed = run.seed;
     }
     part.n6 = match keys::text(run, "sut.n6")? {
@@ -154,7 +154,7 @@ fn upf(run: &Run<'_>, own: u8) -> Result<AnyComponent, RigError> {
     Ok(AnyComponent::from(part))
 }
 
-/// Returns the load as configured by the point.
+/// Returns the load generator as configured by the point of the sweep.
 fn load(run: &Run<'_>, own: u8) -> Result<UpfLoadComponent, RigError> {
     let mut part = UpfLoadComponent::read(run, "load")?;
     let address = |path: &str, default, of: fn(&SystemProfile) -> &str| {
@@ -195,7 +195,7 @@ fn used(window: &Window<'_>, recorder: &mut Recorder, report: &UpfLoadReport) ->
     recorder.scalar("sut.rss_mb", process.rss_bytes as f64 / 1e6);
     let control = &report.load.control;
     let whole = control.completed + report.load.set_up.as_ref().map_or(0, |set_up| set_up.completed);
-    // If the load measures the CPU time without the setup, only this time counts.
+    // If the load generator measured the CPU time without the setup, this value is used.
     let measured = control.upf_cpu_s.filter(|_| control.completed > 0);
     let (cpu_s, sessions) = measured.map_or((process.cpu_s, whole), |cpu_s| (cpu_s, control.completed));
     if sessions > 0 {

@@ -96,7 +96,7 @@ fn send_delay_us_p99(report: &LoadReport) -> Option<f64> {
     delays.flatten().map(|delay| delay.p99).reduce(f64::max)
 }
 
-/// Reports a silence of the UPF, if it has ended or not as `ended` requires.
+/// Returns a violation if the UPF was silent. `ended` selects silences that have ended, or silences that have not.
 fn silent(report: &LoadReport, ended: bool) -> Option<LimitViolation> {
     let silence = report.silence.filter(|silence| silence.ended == ended)?;
     LimitViolation::said(true, &silence.to_string())
@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn lost_packets_degrade_unless_the_upf_must_drop_them() {
+    fn lost_packets_mean_degraded_except_in_qos_mode() {
         let mut report = sound();
         let uplink = DataSummary { lost: 5, received_bps: 2e6, ..side(1_000, 0, 0) };
         report.steps.push(StepSummary {
@@ -360,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn silence_is_reported_with_its_time() {
+    fn silence_is_reported_with_start_and_duration() {
         let silent = |ended| {
             let silence = Some(Unresponsive { at_s: 3.25, for_s: 4.0, ended });
             let (outcome, recording) = recorded("control", "closed", &LoadReport { silence, ..sound() });

@@ -153,7 +153,7 @@ fn sound() -> LoadReport {
 fn remote_load_ends_window_and_reports() {
     let (outcome, metrics, requests) = measured(sound(), false);
     assert_eq!(outcome, Ok(Outcome::Ok));
-    // The UPF's machine measured the CPU time of the UPF, because the load could not.
+    // The UPF's worker measured the CPU time of the UPF, because the load generator could not.
     assert_eq!(metrics["sut.cpu_us_per_session"], 0.5e6 / 100.0);
     assert_eq!(metrics["requests_unaccounted"], 0.0);
     let expected = ["UPF start", "load start", "UPF begin", "load begin", "load end", "UPF end"];
@@ -169,7 +169,7 @@ fn crash_of_upf_is_reported_as_failure() {
 }
 
 #[test]
-fn required_settings_are_required_keys() {
+fn no_key_is_required() {
     let point = fake::point(&rig(), &[]);
     let described = Upf.describe();
     let required: Vec<_> = described.keys.iter().filter(|key| key.presence == Presence::Required).collect();

@@ -112,7 +112,7 @@ impl Account {
         account
     }
 
-    /// Returns the changed rule. `granted` is set if the rule has a new quota.
+    /// Returns the account after a change of its rule. `granted` is set if the rule has a new quota.
     pub(super) fn changed(self, now_ns: u64, urr: &CreateUrr, meter: Meter, granted: bool) -> Self {
         let timed = |urr: &CreateUrr| (urr.measurement_period, urr.reporting_triggers);
         let restarts = timed(&self.urr) != timed(urr);

@@ -293,7 +293,7 @@ fn event_quota_of_zero_stops_all_packets() {
 }
 
 #[test]
-fn time_stamps_of_events_are_bounded() {
+fn number_of_event_time_stamps_is_bounded() {
     let mut bed = Bed::new(detecting(0, MeasurementMethod::EVENT));
     for event in 0..MAX_STAMPS as u64 + 10 {
         bed.packet(event * 10);
@@ -304,7 +304,7 @@ fn time_stamps_of_events_are_bounded() {
 }
 
 #[test]
-fn stop_requested_during_traffic_is_reported() {
+fn stop_trigger_added_during_traffic_is_reported() {
     let mut bed = Bed::new(urr(ReportingTriggers::START));
     bed.packet(1);
     bed.session.urrs[0] = detecting(ReportingTriggers::STOPT, MeasurementMethod::VOLUM);

@@ -22,7 +22,7 @@ const NOTICE: Duration = Duration::from_millis(1);
 /// Seconds between the epochs of NTP (1900) and Unix (1970).
 const NTP_OFFSET: u64 = 2_208_988_800;
 
-/// The data plane during a request.
+/// Data plane that the state machine uses while it processes a request.
 struct Plane<'a> {
     accounts: &'a mut Accounts,
     now_ns: u64,

@@ -16,7 +16,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 const SMF: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)), 8805);
 const NODE: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
 const GNB: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 3);
-/// Number of concurrent sessions, as many as in a load generator.
+/// Number of concurrent sessions, which is also the default of the load generator.
 const BATCH: usize = 64;
 
 /// Results of session cycles without sockets.

@@ -5,7 +5,7 @@
 //! | [`Design::CpOffload`] | one polling worker runs PFCP and packets to completion |
 //! | [`Design::Software`] | a master receives all packets and distributes them to workers, by session |
 //! | [`Design::DpOffload`] | packets are handled by the kernel (XDP) or a separate thread; the control thread responds after each rule is installed there |
-//! | [`Design::Bare`] | not a user plane but its lower bound: packets are forwarded unread |
+//! | [`Design::Bare`] | not a user plane: packets are forwarded unread, to measure the maximum rate of the sockets |
 //!
 //! All designs receive PFCP through a [`Mock`](ranlab_upf::n4::Mock), which can add service times, losses and
 //! crashes. By default it has no effect.
@@ -58,7 +58,7 @@ pub enum Design {
         /// Number of workers, 1 to [`MAX_WORKERS`].
         workers: usize,
     },
-    /// Not a user plane: accepts sessions and forwards packets unread. Shows the upper limit of sockets.
+    /// Not a user plane: accepts sessions and forwards packets unread. Shows the maximum rate of the sockets.
     Bare,
     /// A control thread and a data thread.
     DpOffload {
@@ -262,7 +262,8 @@ pub struct UpfServer {
 impl UpfServer {
     /// Binds the sockets and starts the threads.
     pub fn start(mut config: UpfConfig) -> Result<Self, UpfError> {
-        // Recognition of message shapes requires a single worker with all sessions. Other workers receive complete sessions.
+        // Message shapes can only be recognised if a single worker has all sessions. In the other designs, workers receive complete
+        // sessions.
         config.settings.recognise &= config.design == Design::CpOffload && config.mock.fault.is_none();
         if let Design::Software { workers } = config.design
             && !(1..=MAX_WORKERS).contains(&workers)

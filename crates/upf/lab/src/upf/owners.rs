@@ -11,7 +11,7 @@ enum Key {
     V6(u64),
 }
 
-/// Workers by the keys in the packets of their sessions.
+/// Workers of sessions, by the tunnels and UE addresses that occur in packets.
 #[derive(Debug, Default)]
 pub(super) struct Owners {
     by_key: HashMap<Key, (u64, usize)>,

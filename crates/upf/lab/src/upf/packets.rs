@@ -69,7 +69,7 @@ pub(super) enum Side {
 pub(super) struct PacketWorker {
     pub(super) plane: UserPlane,
     n3: Arc<UdpSocket>,
-    /// Rings that replace the socket of N3, and our address in their datagrams.
+    /// Rings that replace the socket of N3, and the UPF's address in their datagrams.
     ring: Option<(UpfRings, SocketAddr)>,
     /// Buffer for a frame from the ring.
     frame: Box<[u8]>,

@@ -1,4 +1,5 @@
-//! The data plane in the kernel: map entries for simple sessions, and two XDP programs at its devices.
+//! Data plane in the kernel: two XDP programs, one at the N3 and one at the N6 device, and their maps with an entry for each session that
+//! they support.
 use super::packets::rules;
 use super::{UpfConfig, UpfError};
 use ranlab_lab::text::TextError;
@@ -103,7 +104,7 @@ impl XdpPlane {
         if self.sessions.get(&seid).is_some_and(|before| *before != keys) {
             self.remove(seid);
         }
-        // The counters are added first, because those of a replaced entry are lost.
+        // The entries' counters are added to the totals first, because they are lost when an entry is replaced.
         self.count(&keys);
         let set = self.uplink.set(&keys[0], &plain.uplink.1);
         match set.and_then(|()| self.downlink.set(&keys[1], &plain.downlink.1)) {

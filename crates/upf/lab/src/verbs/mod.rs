@@ -1,4 +1,4 @@
-//! The verbs of the UPF.
+//! Command-line verbs of the UPF domain: `upf`, `load upf` and `check upf`.
 
 pub mod check;
 pub mod load;

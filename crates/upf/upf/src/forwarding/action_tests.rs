@@ -1,4 +1,4 @@
-//! Actions between any two interfaces, several addresses per UE, filters, and rejected rules.
+//! Tests of actions between any two interfaces, several addresses per UE, filters, and rejected rules.
 use super::tests::*;
 use super::*;
 use crate::pfcp::*;
@@ -19,7 +19,7 @@ fn from_tunnel(interface: Interface, teid: u32) -> Pdi {
     Pdi { source_interface: interface, f_teid, ..Default::default() }
 }
 
-/// Writes a packet from tunnel to tunnel. Returns peer, TEID and container.
+/// Forwards a datagram from one tunnel into another. Returns peer, TEID and container of the new datagram.
 fn relayed(plane: &mut UserPlane, datagram: &[u8]) -> (IpAddr, u32, Option<PduSession>) {
     let Verdict::Relay(relay) = plane.uplink(0, GNB.into(), datagram) else { panic!("not relayed") };
     let mut out = [0; 300];
@@ -221,7 +221,7 @@ fn rule_sets_traffic_class_of_outer_header() {
 }
 
 #[test]
-fn unsupported_rules_are_rejected_by_name() {
+fn unsupported_rules_are_rejected_with_rule_id_and_cause() {
     type Change = fn(&mut SessionRules);
     let pdr_1 = FailedRuleId::Pdr(PdrId(1));
     let far_2 = FailedRuleId::Far(FarId(2));

@@ -37,7 +37,7 @@ pub enum Unsupported {
     /// An Application ID without configured filters.
     #[error("the application of the rule is not configured")]
     Application,
-    /// A predefined rule, none of which is configured.
+    /// A predefined rule. This UPF has no predefined rules.
     #[error("the predefined rule is not configured")]
     Predefined,
     /// An IPv6 prefix that is not a /64.
@@ -52,10 +52,10 @@ pub enum Unsupported {
     /// An Outer Header Creation other than GTP-U.
     #[error("outer header creation {0:#06x}; allowed are 0x0100 and 0x0200")]
     Creation(u16),
-    /// An Apply Action with an additional action, or with other than exactly one of drop, forward and buffer.
+    /// An Apply Action with an unsupported flag, or without exactly one of drop, forward and buffer.
     #[error("apply action {0:#x}; allowed is exactly one of DROP, FORW and BUFF, with or without NOCP")]
     Action(u128),
-    /// Forwarding without a tunnel to the control plane, or from the data network back to it.
+    /// Forwarding without a tunnel, either to the control plane, or from the data network back to the data network.
     #[error("the rule forwards to the control plane without a tunnel, or from the data network back to it")]
     NoTunnel,
 }
@@ -110,7 +110,7 @@ fn compile_rule(pdr: &CreatePdr, rules: &Rules<'_>) -> Result<Rule, Unsupported>
     let way = rules.far(pdr.far_id).and_then(|far| far.forwarding_parameters.as_ref());
     let marking = way.and_then(|way| way.transport_level_marking).map_or(0, |marking| marking.0);
     let qers = rules.qers.iter().enumerate().filter(|(_, qer)| pdr.qer_ids.contains(&qer.qer_id));
-    // The QER of the application precedes that of the session, which names no flow or flow 0.
+    // The QER of an application takes precedence over the QER of the session, which names no QoS flow or QoS flow 0.
     let reflects = |qer: &CreateQer| source == Source::N6 && qer.rqi.is_some_and(|rqi| rqi.0 != 0);
     let named = qers.clone().filter_map(|(_, qer)| {
         let qfi = qer.qfi?.0 & QFI;

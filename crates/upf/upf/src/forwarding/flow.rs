@@ -25,7 +25,7 @@ struct Side {
     ports: Vec<RangeInclusive<u16>>,
 }
 
-/// A flow from the data network's point of view. `permit out` describes the downlink. In the uplink, both sides are exchanged.
+/// A flow, as described for the downlink (`permit out`). In the uplink, source and destination are exchanged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Flow {
     protocol: Option<u8>,

@@ -72,7 +72,8 @@ impl Hasher for NumberHasher {
     }
 }
 
-/// A session id. The lower half is an index that the control plane reuses. Only the index is hashed, so it keeps its position in the table.
+/// A session id. The lower half is an index that the control plane reuses. Only the index is hashed, so sessions with the same index have
+/// the same position in the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Seid(u64);
 
@@ -82,7 +83,7 @@ impl std::hash::Hash for Seid {
     }
 }
 
-/// An uplink tunnel. If the UPF has chosen the tunnel, the lower 21 bits are its index.
+/// An uplink tunnel. If the UPF has chosen the tunnel, the lower 21 bits are its table index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Teid(u32);
 
@@ -102,7 +103,7 @@ pub struct UserPlane {
     by_seid: Map<Seid>,
     by_teid: Map<Teid>,
     by_ue: Map<u64>,
-    /// Prototypes of sessions, and removed sessions of their shape for reuse.
+    /// Prototypes of sessions by shape, each with removed sessions of this shape for reuse.
     // Boxes move into and out of `entries` unchanged.
     #[allow(clippy::vec_box)]
     prototypes: Vec<Option<(Entry, Vec<Box<Entry>>)>>,
@@ -113,10 +114,10 @@ pub struct UserPlane {
     waiting: usize,
 }
 
-/// QFI and RQI in a rule's QoS flow and in the second byte of a PDU session container.
+/// Masks of QFI and RQI, in a rule's QoS flow and in the second byte of a PDU session container.
 const QFI: u8 = 0x3f;
 const RQI: u8 = 0x40;
-/// Index of the header without a container, after those with QFI and RQI.
+/// Index of the header without a container. It follows the headers with QFI and RQI.
 const NO_QFI: usize = 128;
 
 /// Returns the container of downlink packets with this QFI and RQI.
@@ -178,7 +179,7 @@ impl UserPlane {
     /// Compiles the flow descriptions of an application.
     ///
     /// # Errors
-    /// The first one that cannot be compared with packets.
+    /// The first flow description that cannot be compared with packets.
     pub fn check_application(application: &ApplicationPfds) -> Result<(), FlowError> {
         compile::application_filters(application).map(drop)
     }

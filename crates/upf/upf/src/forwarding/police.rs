@@ -1,8 +1,8 @@
 //! Maximum bit rates, enforced by token buckets.
 use ranlab_packet::TokenBucket;
 
-/// Bucket depth, as a time at the rate, in nanoseconds. It is long enough for bursts of the sender's timer, and short compared with the
-/// interval over which rates are measured.
+/// Bucket depth, as the time in which the rate fills the bucket, in nanoseconds. It is long enough for bursts of the sender's timer, and
+/// short compared with the interval over which rates are measured.
 pub(super) const BURST_NS: u64 = 20_000_000;
 /// Minimum bucket depth, in bytes. This is the length of two packets of the usual MTU.
 const LEAST_BURST: u64 = 3_000;

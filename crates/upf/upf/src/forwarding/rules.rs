@@ -31,7 +31,7 @@ pub struct Rules<'a> {
 }
 
 impl Rules<'_> {
-    /// Returns the meters of the usage rules. Meters of `before` whose rule still exists continue counting. New rules, and those in
+    /// Returns the meters of the usage rules. Meters of `before` whose rule still exists continue counting. New rules, and rules in
     /// `granted`, get their quota now.
     pub fn meters(&self, before: &[Meter], granted: &[UrrId]) -> Vec<Meter> {
         let limits = |volume: Option<Volume>| {

@@ -26,7 +26,8 @@ pub enum Verdict<'a> {
     Echo,
     /// Sends an Error Indication to the sender, because no session has this tunnel.
     UnknownTunnel(u32),
-    /// Sends the list of supported extension headers, because an unsupported one must be comprehended (TS 29.281 §5.2.1).
+    /// Sends the list of supported extension headers, because the datagram has an unsupported one that must be comprehended (TS 29.281
+    /// §5.2.1).
     Unsupported,
     /// The datagram was a path message that needs no action.
     Taken,
@@ -139,7 +140,7 @@ pub struct PlaneCounters {
     pub n6_received: u64,
     /// Packets sent to the data network.
     pub uplink: u64,
-    /// Packets sent to base stations, including buffered ones.
+    /// Packets sent to base stations, including packets that were buffered before.
     pub downlink: u64,
     /// Packets that were buffered.
     pub buffered: u64,

@@ -86,8 +86,8 @@ impl Usage {
         self.started.load(Relaxed)
     }
 
-    /// Ends the traffic if its last packet was counted at `last_ns`. The next packet is then a start of traffic. Returns `false` if a later
-    /// packet has been counted.
+    /// Marks the traffic as stopped if its last packet was counted at `last_ns`. The next packet is then a start of traffic. Returns
+    /// `false` if a later packet has been counted.
     pub fn stop(&self, last_ns: u64) -> bool {
         let _held = self.held();
         // A packet that is counted after this store is a start of traffic, because the flag is cleared.
@@ -161,7 +161,7 @@ impl Meter {
         self.usage.grant(self.quota);
     }
 
-    /// Counts a packet outside of a user plane. Returns the limits that it has reached.
+    /// Counts a packet, for callers other than packet workers. Returns the limits that it has reached.
     pub fn count(&self, now_ns: u64, uplink: bool, octets: u64) -> Crossed {
         self.add(now_ns, uplink, octets).map_or_else(Crossed::default, |(crossed, _)| crossed)
     }
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn quota_stops_once_and_grant_counts_from_arrival() {
+    fn exhausted_quota_is_reported_once_and_new_quota_counts_from_grant() {
         let meter = meter(None, Some(1_000));
         meter.grant();
         let crossed: Vec<bool> =

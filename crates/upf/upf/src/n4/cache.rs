@@ -7,7 +7,8 @@ use std::time::Duration;
 /// Initial number of entries in the table.
 const FIRST_PLACES: usize = 64;
 
-/// Bytes of a response that are stored in its table entry. Responses to session requests fit, and an entry has the size of two cache lines.
+/// Maximum length of a response that is stored in the table entry itself, in bytes. Responses to session requests fit. With this length, an
+/// entry occupies two cache lines.
 const INLINE: usize = 80;
 
 /// Stored response. Short responses are inline, because separate allocations would be scattered over memory that sessions have freed.

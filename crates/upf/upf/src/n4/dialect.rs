@@ -5,7 +5,7 @@
 use crate::pfcp::NetworkName;
 use std::time::Duration;
 
-/// Named set of differences. It describes the messages of an SMF to such a user plane, and the requirements of the user plane.
+/// Named set of differences. It contains the form of the SMF's messages, and the requirements of the user plane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Dialect {
     /// Name on the command line.
@@ -103,7 +103,7 @@ pub struct UpfRequirements {
     /// Port to which every response is sent, whatever the source port of the request. The UPF then identifies an SMF only by its IP
     /// address.
     pub answers_to: Option<u16>,
-    /// Whether the UE's address is ignored without PDN Type, so that downlink packets match no session.
+    /// Whether the UPF ignores the UE's address if PDN Type is missing, so that downlink packets match no session.
     pub pdn_type: bool,
     /// Whether the UPF chooses TEIDs (feature FTUP).
     pub chooses_teid: bool,

@@ -41,7 +41,7 @@ impl Default for MockSettings {
     }
 }
 
-/// A [`Upf`] behind a single server.
+/// A [`Upf`] behind a queue with a single server.
 #[derive(Debug)]
 pub struct Mock {
     settings: MockSettings,

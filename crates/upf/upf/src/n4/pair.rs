@@ -29,7 +29,7 @@ impl Pair {
     /// Source address of the SMF's datagrams.
     pub const SMF_ADDRESS: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)), 8805);
 
-    /// Creates both endpoints in idle state. Each direction has a separate random stream of the seed.
+    /// Creates both endpoints with nothing in transit. Each direction draws from a separate random stream of the seed.
     pub fn new(smf: Smf, upf: Mock, impairments: Impairments, seed: u64) -> Self {
         Self {
             now: Time::ZERO,

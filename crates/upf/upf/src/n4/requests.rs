@@ -249,7 +249,7 @@ impl<T: Copy> Requests<T> {
                 continue;
             }
             let at = self.place(sequence);
-            // `waits` has checked the slot.
+            // The slot exists, because `waits` has found its request.
             let Some(slot) = &mut self.slots[at] else { continue };
             let counts = &mut self.ledger.by_kind[slot.kind as usize];
             // There is no copy of a datagram that was sent before retransmission was enabled.

@@ -24,7 +24,7 @@ pub enum DecodeError {
     /// The announced length exceeds the datagram (§7.6.3).
     #[error("the header announces {announced} bytes, the datagram has {have}")]
     Length {
-        /// Header without the length, to answer a request with cause 68.
+        /// Header (its length is not kept). Used to answer a request with cause 68, Invalid length.
         header: Header,
         /// Number of bytes after the first four, according to the header.
         announced: usize,
@@ -87,7 +87,7 @@ pub enum FaultKind {
     /// An element is absent, although the value of another element requires it.
     #[error("is missing although another element requires it")]
     MissingConditional,
-    /// The element is shorter than its content, or exceeds the enclosing element.
+    /// The element is too short for its content, or extends beyond the enclosing element.
     #[error("has an invalid length")]
     Length,
     /// The element has an invalid value.

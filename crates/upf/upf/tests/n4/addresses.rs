@@ -1,4 +1,4 @@
-//! UE addresses, sessions after a second association setup, and reports while the window of requests is full.
+//! Tests of UE addresses, of sessions after a second association setup, and of reports while the window of requests is full.
 use super::*;
 use ranlab_upf::pfcp::*;
 use std::net::SocketAddr;

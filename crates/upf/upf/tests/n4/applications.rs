@@ -1,4 +1,4 @@
-//! Applications provisioned by PFD Management, and sessions whose rules name them.
+//! Tests of applications that PFD Management provisions, and of sessions whose rules name them.
 use super::*;
 use bytes::Bytes;
 use ranlab_upf::pfcp::*;

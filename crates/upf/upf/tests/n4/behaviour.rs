@@ -1,4 +1,4 @@
-//! Handovers, reports, restarts, and faulty or malicious peers.
+//! Tests of handovers, reports, restarts, and faulty or malicious peers.
 use super::*;
 use ranlab_upf::pfcp::*;
 
@@ -48,7 +48,7 @@ fn idle_session_reports_buffered_packets() {
     assert_eq!(forwards(&pair, seid), (true, false));
     let mut upf = Upf::new(upf_settings(Dialect::STRICT_REL17));
     assert!(!upf.report_downlink_data(pair.now, 77, PdrId(2)));
-    // The test takes the bytes of the report, as the UPF of the pair sends them.
+    // The test composes the report itself, with the bytes that the UPF of the pair would send.
     let Some(SmfEvent::Done(_)) = pair.smf_events.last() else { panic!() };
     let report = SessionReportRequest {
         report_type: ReportType::new(ReportType::DLDR),
@@ -296,7 +296,7 @@ fn next_run(pair: &mut Pair, change: impl FnOnce(&mut SmfSettings)) {
     outcomes(pair, 1);
 }
 
-/// Runs a heartbeat, leaves one session at the UPF, and sends a release that gets no response.
+/// Exchanges a heartbeat, leaves one session at the UPF, and sends a release that gets no response.
 fn left_behind(demands: Dialect) -> Pair {
     let mut pair = associated(Dialect::OPEN5GS, demands);
     pair.smf.heartbeat(pair.now).unwrap();
@@ -399,7 +399,7 @@ fn responses_may_go_to_pfcp_port() {
 fn rejection_without_node_id_counts_as_rejection() {
     let mut pair = associated(Dialect::OPEN5GS, Dialect::OPEN5GS);
     let id = pair.smf.establish(pair.now, pair.now, spec(1)).unwrap();
-    // Open5GS and eUPF send only a header and cause 75. The sequence number 2 is that of the establishment.
+    // Open5GS and eUPF send only a header and cause 75. Sequence number 2 belongs to the establishment.
     let mut refused = vec![0x21, 51, 0, 17];
     refused.extend(id.0.to_be_bytes());
     refused.extend([0, 0, 2, 0, 0, 19, 0, 1, 75]);

@@ -1,4 +1,4 @@
-//! Responses of other user planes, with additional elements or malformed.
+//! Tests that the SMF accepts responses with additional elements, and rejects malformed reports.
 use super::*;
 use ranlab_upf::pfcp::{
     Cause, Message, OffendingIe, Pdu, Random, RawIe, ReportType, SessionReportRequest, decode, encode,

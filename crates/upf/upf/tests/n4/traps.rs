@@ -1,4 +1,4 @@
-//! The nine pitfalls of dialects. Each test checks that a setting causes exactly its failure.
+//! The nine pitfalls of dialects. Each test checks that one setting causes exactly one kind of failure.
 use super::*;
 use ranlab_upf::pfcp::Cause;
 

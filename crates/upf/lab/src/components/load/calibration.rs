@@ -1,4 +1,4 @@
-//! Calibration: the maximum rates of this machine, and those of the load generator for comparison.
+//! Calibration: measures the maximum rates of this machine, and compares the load generator with them.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
@@ -14,7 +14,7 @@ use super::UpfLoad;
 /// Number of repetitions. The result is the median.
 const TURNS: usize = Calibration::TURNS;
 const TURN: Duration = Duration::from_secs(2);
-/// Duration of sending packets of one shape.
+/// Duration for which packets of one configuration are sent.
 const MOMENT: Duration = Duration::from_millis(500);
 /// Maximum number of sending threads.
 const MOST_THREADS: usize = 8;
@@ -28,21 +28,21 @@ const CYCLES: u64 = 1 << 20;
 pub struct Calibration {
     /// Maximum rate of plain sendmmsg and recvmmsg with an echo thread.
     pub bare: BareLoop,
-    /// Answered requests per second of CPU time of the SMF thread, with the named UPF.
+    /// Answered requests per second of CPU time of the SMF thread, with the configured UPF.
     pub generator_per_cpu_s: f64,
     /// Ratio of `generator_per_cpu_s` to the round trips per second of CPU time of the plain loop.
     pub ratio: f64,
-    /// Session cycles per second of wall time.
+    /// Session cycles per second of wall time, with the configured UPF.
     pub cycles_per_s: f64,
-    /// Maximum packet rates of the base stations: by threads, sessions and bytes, for each I/O method.
+    /// Maximum packet rates of the base stations, for each I/O method and each number of threads, sessions and bytes.
     pub packets: Vec<PacketsReached>,
-    /// Rates of our UPF without sockets: with sessions recognized by their bytes, with 500,000 live sessions, and with every message
-    /// decoded.
+    /// Rates of ranlab's UPF without sockets, in three cases: sessions are recognised by their bytes; additionally, 500,000 sessions are
+    /// live; every message is decoded.
     pub in_memory: [Option<InMemory>; 3],
 }
 
-/// Maximum packet rate of base stations with a given configuration. The figure is comparable to the estimator of the published emulator,
-/// run without a delay between batches.
+/// Maximum packet rate of base stations with a given configuration. It is comparable to the rate that the estimator of the published
+/// emulator measures without a delay between batches.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PacketsReached {
     /// I/O method, as written in a scenario.
@@ -80,7 +80,7 @@ impl UpfLoad {
     }
 }
 
-/// Sends packets of each shape at full speed: over sockets, and with the configured I/O method if it is not sockets.
+/// Sends packets of each configuration at full speed over sockets. If another I/O method is configured, also measures this method.
 fn packets(config: &LoadConfig, stop: &AtomicBool) -> Result<Vec<PacketsReached>, LoadError> {
     let mut ways = vec![N3Io::Sockets];
     ways.extend((config.n3_io != N3Io::Sockets).then(|| config.n3_io.clone()));

@@ -1,4 +1,4 @@
-//! The sessions of a capture that a load repeats.
+//! Reads the PFCP sessions of a capture that a load repeats.
 use std::fs::File;
 use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn capture_without_sessions_is_refused_with_its_content() {
+    fn error_for_capture_without_sessions_describes_its_content() {
         let path = capture("half", &[(true, establishment())]);
         let error = read(&path).unwrap_err();
         let ReplayError::NoSession { found, .. } = &error else { panic!("{error}") };

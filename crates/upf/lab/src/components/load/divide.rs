@@ -1,4 +1,4 @@
-//! Divides the load on a UPF among several locations. SMFs, base stations, UEs and servers are numbered consecutively.
+//! Divides the load on a UPF among several locations. Their SMFs, base stations, UEs and servers are numbered consecutively.
 
 use crate::load::{Network, UePool, capacity, default_smf, nth};
 
@@ -18,7 +18,8 @@ impl UpfLoadComponent {
             ));
         }
         divisible("SMFs (`load.smfs`)", self.smfs as u64, places)?;
-        // Locations on other machines choose their addresses themselves. Without a configured number, each location has one base station.
+        // Locations on other machines choose their addresses themselves. Without a configured number of base stations, each location has
+        // one.
         let (first, count) = match self.gnb {
             Some(first) => (Some(first), self.gnbs_from(first)),
             None => (
@@ -41,21 +42,21 @@ impl UpfLoadComponent {
                 ue: UePool { first: self.ue }.address(ues),
                 n6: self.n6.of_place(place),
                 server: if self.n6 == Network::None { self.server } else { nth(self.server, place) },
-                // Packets of another location must not be counted, so each location has its own run name, distinct in
-                // all steps of a run.
+                // Packets of another location must not be counted. Each location therefore has its own run number, distinct in all steps of
+                // a run.
                 run: self.run.map(|run| run.wrapping_add((place as u32) << 16)),
                 shared: true,
                 ..part
             };
             (smfs, gnbs) = (smfs + part.smfs, gnbs + part.gnbs.unwrap_or(0));
-            // The addresses do not affect the capacity.
+            // The capacity does not depend on the addresses, so any valid addresses suffice.
             ues += capacity(&Self { smf: Some(part.n4), gnb: Some(part.n3), ..part.clone() }.load()?);
             shares.push(part);
         }
         Ok(shares)
     }
 
-    /// Returns the numbers with all defaults filled in.
+    /// Returns the numbers of the whole load, with all defaults filled in.
     fn totals(&self, places: usize) -> Result<Self, ComponentError> {
         let mut all = self.clone();
         if self.mode == LoadMode::Control {
@@ -79,7 +80,7 @@ impl UpfLoadComponent {
         Ok(all)
     }
 
-    /// Returns the share of one location of all numbers. Packet rates are divided like the sessions, so each session keeps its rate.
+    /// Returns the numbers of one location. Packet rates are divided like the sessions, so each session keeps its rate.
     fn numbers(&self, all: &Self, place: usize, places: usize) -> Self {
         let of = |total: u64| share(total, place, places);
         let size = |total: usize| of(total as u64) as usize;

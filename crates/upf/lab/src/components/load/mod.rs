@@ -1,7 +1,7 @@
 //! The load on a UPF as a component: SMF, base stations and data network.
 //!
-//! Beginning a window starts the load, which ends by itself; [`OVER`](ranlab_lab::OVER) signals the end. The complete report is in the
-//! window's [`detail`](ranlab_lab::worker::Report::detail).
+//! The load starts with a window and ends by itself; [`OVER`](ranlab_lab::OVER) signals the end. The complete report is in the window's
+//! [`detail`](ranlab_lab::worker::Report::detail).
 
 mod calibration;
 mod capture;
@@ -53,7 +53,7 @@ choices! {
         Handover = "handover",
         /// Sessions become idle and are paged.
         Paging = "paging",
-        /// Rates below and above the maximum bit rate.
+        /// Sessions send at rates below and above the maximum bit rate.
         Qos = "qos",
         /// Calibration: the maximum rates of this machine and of the generator.
         Calibrate = "calibrate",
@@ -95,7 +95,7 @@ choices! {
         Poisson = "poisson",
         /// Several sessions at the same time.
         Burst = "burst",
-        /// A rate that changes linearly from one value to another over the duration.
+        /// Sessions arrive at a rate that changes linearly from one value to another over the duration.
         Ramp = "ramp",
     }
 }
@@ -217,7 +217,8 @@ config! {
         replay: Option<PathBuf> = None, local();
         /// replay: how often each session of the capture is repeated
         times: u64 = 1, range(1, 1_000_000_000);
-        /// replay: keep the capture's time between the requests of a session; otherwise each request follows the response to the previous one
+        /// replay: keep the capture's time between the requests of a session; otherwise each request follows the response to the previous
+        /// one
         gaps: bool = false;
         /// number that identifies the run and seeds its arrivals; without it, derived from the time
         run: Option<u32> = None, wiring();
@@ -369,7 +370,7 @@ impl UpfLoadComponent {
             LoadMode::Handover => Mode::Handover { sessions, rate, duration },
             LoadMode::Paging => Mode::Paging { sessions, rate, duration },
             LoadMode::Qos => {
-                // The default is one session, because each session has a separate maximum bit rate.
+                // In this mode, the default is one session, because each session has a separate maximum bit rate.
                 let sessions = if self.sessions.is_some() { sessions } else { 1 };
                 let offered_bps = self.offered_mbps.iter().map(|rate| rate.0).collect();
                 Mode::Qos { offered_bps, sessions, duration }

@@ -75,7 +75,8 @@ impl UpfLoad {
     /// The configuration contradicts itself, or there is no route to the UPF.
     pub fn new(part: &UpfLoadComponent) -> Result<Self, ComponentError> {
         let config = part.load()?;
-        // Warns about pinning that costs performance: on the CPUs of the UPF's threads, or on another NUMA node than the outgoing device.
+        // Warns about pinning that costs performance: to CPUs of the UPF's threads, or to another NUMA node than that of the outgoing
+        // device.
         let route = routes::route(config.gnb.ip(), config.n3.ip()).ok().filter(|route| !route.local);
         let device = route.and_then(|route| routes::device(route.device).ok());
         let device = device.as_ref().map(|device| device.name.as_str());
@@ -195,7 +196,7 @@ impl RunningLoad {
             .spawn(move || load.run_when_told(&stop, &gate))
     }
 
-    /// Returns the results after the load has ended.
+    /// Returns the results if the load has ended.
     fn ended(&mut self) -> Option<&Ended> {
         if let Some(thread) = self.thread.take_if(|thread| thread.is_finished()) {
             let result = thread.join().unwrap_or(Err(LoadError::Panicked));
@@ -223,7 +224,8 @@ impl RunningComponent for RunningLoad {
     }
 
     fn begin(&mut self) {
-        // A running load continues: one window measures one load. All shares of a load start together.
+        // If the load is already set up, it passes its gate now, so that all shares start together. Otherwise, the window starts a new
+        // load.
         if self.thread.is_some() {
             self.gate.open();
         } else {
@@ -236,7 +238,7 @@ impl RunningComponent for RunningLoad {
         }
     }
 
-    /// Does not wait for a running load. The report of a running load has no detail.
+    /// Adds the results to the report. If the load is still running, returns at once, and the report has no detail.
     fn end(&mut self, report: &mut Report) {
         if let Some(Ok(loaded)) = self.ended() {
             report.detail = serde_json::to_value(loaded).unwrap_or_default();

@@ -126,7 +126,7 @@ fn field_limits_match_load_limits() {
 }
 
 #[test]
-fn local_fields_name_devices_processes_and_files() {
+fn only_io_upf_pid_and_replay_are_local_fields() {
     let local = |field: &Field| field.role == Role::Local;
     let locals: Vec<_> =
         component(&[]).described().into_iter().filter(local).map(|field| field.name).collect();
@@ -138,7 +138,7 @@ fn local_fields_name_devices_processes_and_files() {
 }
 
 #[test]
-fn load_errors_are_classified() {
+fn load_errors_are_attributed_to_upf_rig_or_environment() {
     use ranlab_lab::worker::FaultOwner;
     let fault = |error: LoadError| ComponentError::from(error).fault;
     let upf = "10.0.0.2:8805".parse().unwrap();
@@ -191,7 +191,7 @@ fn shares_are_disjoint_and_add_up() {
         (3.0, 5_000.0)
     );
     assert_eq!(two[1].downlink, None);
-    // Numbering continues: 2 of 5 SMFs, 2 of 4 base stations, 5 + 2 * 1 UEs and the 256 reserved numbers.
+    // The second share continues the numbers of the first, which has 2 of 5 SMFs, 2 of 4 base stations, and 5 + 2 * 1 + 256 (spare) UEs.
     assert_eq!(two.iter().map(|one| one.smfs).collect::<Vec<_>>(), [2, 3]);
     let smf = two[1].smf.unwrap();
     let gnb = two[1].gnb.unwrap();
@@ -201,7 +201,7 @@ fn shares_are_disjoint_and_add_up() {
         ["127.0.2.3:8805", "127.0.1.3:2152", "10.60.1.8"]
     );
     assert_ne!(two[0].run, two[1].run);
-    // Without its own packets, the data network has one server. With packets, each location has one.
+    // Without an emulated data network, all locations use the same server. Otherwise each location has its own server.
     assert_eq!((two[0].server, two[1].server), (two[0].server, two[0].server));
     let own = ("n6", Value::from("udp://127.0.0.10:1,127.0.0.8:1"));
     let two = shares(&[mode("sessions"), own], 2).unwrap();

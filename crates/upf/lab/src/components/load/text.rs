@@ -8,7 +8,7 @@ use ranlab_campaign::value::Value;
 
 use ranlab_lab::{FieldType, setting_by_text};
 
-/// A bit rate in bit/s. Its setting is a text such as `10M`, or a number of Mbit/s.
+/// A bit rate, in bit/s. A setting contains text such as `10M`, or a number in Mbit/s.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct BitRate(pub f64);
 
@@ -69,7 +69,7 @@ impl fmt::Display for PacketRate {
 
 const PACKET_RATE: &str = "a packet rate: a number above 0, or max";
 
-/// Implements [`Setting`] for rates: text with a unit, or a number of the key's unit.
+/// Implements [`Setting`] for rates. A setting contains text with a unit, or a number in the unit of the key.
 macro_rules! rates {
     ($($type:ident, $unit:expr, $allowed:expr;)*) => {$(
         impl FieldType for $type {
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_use_unit_of_key_and_text_names_its_unit() {
+    fn number_is_in_unit_of_key_and_text_contains_unit() {
         let both = [Value::Float(12.5), Value::Text("12.5M".to_owned())];
         for value in both {
             let accepted = BitRate::accept(&Kind::Text, &value).unwrap();

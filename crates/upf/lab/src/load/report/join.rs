@@ -77,7 +77,7 @@ pub(super) fn add(sum: &mut Counts, more: &Counts) {
     sum.retransmissions += more.retransmissions;
 }
 
-/// Adds the named numeric fields of `$other` to those of `$mine`.
+/// Adds the named numeric fields of `$other` to the same fields of `$mine`.
 macro_rules! add {
     ($mine:ident, $other:ident: $($field:ident),+ $(,)?) => { $( $mine.$field += $other.$field; )+ };
 }

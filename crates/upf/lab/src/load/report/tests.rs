@@ -138,7 +138,7 @@ fn hold_time_does_not_reduce_rates() {
 /// A UPF completes 100 of 150 offered sessions per second. After two seconds of sending, the remaining sessions complete within another
 /// second.
 #[test]
-fn rates_cover_sending_window_without_drain() {
+fn rates_exclude_time_after_sending_window() {
     let window = SendingWindow {
         length: Duration::from_secs(2),
         completed: 200,
@@ -170,7 +170,7 @@ fn requests_of_several_smfs_add_up() {
 }
 
 #[test]
-fn unobserved_packets_are_not_received() {
+fn step_without_packets_has_zero_counts_and_finite_rates() {
     let gnb = DataReport::new(1, 1);
     let sides = Sides { gnb: &gnb, network: None, reflected: false, seconds: 0.0 };
     let up = sides.uplink(Some(f64::INFINITY), 0);
@@ -187,7 +187,7 @@ fn unobserved_packets_are_not_received() {
 }
 
 #[test]
-fn packets_that_cannot_be_observed_are_not_lost() {
+fn packets_that_cannot_be_observed_do_not_count_as_lost() {
     let joined = |came: u64, unasked: u64, reflected: bool| {
         let mut gnb = DataReport::new(1, 1);
         (gnb.sent, gnb.unasked) = (vec![4_001], unasked);
@@ -208,7 +208,7 @@ fn packets_that_cannot_be_observed_are_not_lost() {
 }
 
 #[test]
-fn offered_accepted_and_acknowledged_differ() {
+fn offered_accepted_and_acknowledged_requests_have_separate_counts() {
     let mut summary = ControlSummary { due: 50, started: 40, ..Default::default() };
     summary.account(100, 20, 70);
     let account = (summary.requests_offered, summary.requests_accepted, summary.requests_acknowledged);
@@ -231,7 +231,7 @@ fn offered_accepted_and_acknowledged_differ() {
 }
 
 #[test]
-fn empty_load_and_silent_upf_warn() {
+fn empty_load_and_silent_upf_cause_warnings() {
     let nothing = judged(|report| report.control.started = 0);
     assert!(nothing.is_without_load() && nothing.warnings[0].contains("there was no load"));
     let packets = |sent| {

@@ -75,7 +75,7 @@ fn run(arguments: Arguments, format: Format) -> Result<(), Failure> {
 impl From<LoadError> for Failure {
     fn from(error: LoadError) -> Self {
         match error {
-            // In an experiment, the UPF is responsible for this error. In this command, the UPF may not be running.
+            // In an experiment, this error is a failure of the UPF. With this command, the UPF may simply not be running.
             LoadError::NoAssociation { .. } => Self::Environment(error.to_string()),
             _ => ComponentError::from(error).into(),
         }

@@ -11,13 +11,13 @@ use ranlab_command::web::{CurrentValues, MACHINE, OverTime, Sampler, introduce, 
 const TIME: [OverTime; 5] = [
     OverTime {
         title: "Sessions per second",
-        caption: "Completed: established, modified with the tunnel, and deleted unless the session remains. Failed: a request was rejected or lost.",
+        caption: "Completed: the session was established, given the base station's tunnel, and deleted (not deleted if sessions are to remain). Failed: a request was rejected or lost.",
         unit: "/s",
         lines: &[("started", "begun"), ("completed", "completed"), ("failed", "failed")],
     },
     OverTime {
         title: "Latency of requests",
-        caption: "From the planned send time to the response, for responses of each second.",
+        caption: "From the planned send time to the response. Each value covers the responses of one second.",
         unit: "us",
         lines: &[
             ("request_p50", "median"),
@@ -102,7 +102,7 @@ impl Page {
         drop(self.sampler);
         let words = match report {
             Ok(report) => format!(
-                "Done: {} sessions completed, {} failed, {} unexplained; the full report is printed in the terminal of this command.",
+                "Done: {} sessions completed, {} failed; {} unexplained requests or responses; the full report is printed in the terminal of this command.",
                 report.control.completed, report.control.failed, report.unexplained
             ),
             Err(error) => format!("Ended early: {error}"),
@@ -141,10 +141,10 @@ fn tiles(counts: &Counts, sees: bool) -> Vec<(String, String, String, bool)> {
         tile("Sessions begun", counts.started, "", false),
         tile("Completed", counts.completed, "", false),
         tile("Failed", counts.failed, "", counts.failed > 0),
-        tile("Answers", counts.answers, "", false),
+        tile("Responses", counts.answers, "", false),
         tile("Uplink sent", counts.uplink, "packets", false),
         tile("Uplink seen", counts.uplink_seen, "packets", false),
-        tile("Back", counts.downlink_seen, "packets", false),
+        tile("Received by base stations", counts.downlink_seen, "packets", false),
     ];
     all.retain(|(name, ..)| sees || name != "Uplink seen");
     all

@@ -59,7 +59,7 @@ pub struct Replay {
     recording: Arc<Recording>,
     addressing: Addressing,
     most: [u32; 3],
-    /// Whether the time between the requests of a session is that of the capture.
+    /// Whether the requests of a session keep their intervals in the capture.
     keeps_gaps: bool,
     running: HashMap<SessionId, Run>,
     /// Requests that wait for their scheduled time.

@@ -124,7 +124,7 @@ impl Names<'_> {
         }
     }
 
-    /// Replaces the UE's addresses in a flow description with those of this repetition.
+    /// Replaces the UE's addresses in a flow description with the UE addresses of this repetition.
     fn flow(&self, text: &str) -> String {
         let words = text.split(' ').map(|word| {
             let (address, rest) = word.split_at(word.find('/').unwrap_or(word.len()));

@@ -51,7 +51,7 @@ impl SmfSettings {
 }
 
 /// Id of a session of this SMF, which is the SEID chosen by the SMF. The lower half is the place of the session in a table. The upper half
-/// counts the uses of the place, so that a message about a deleted session is not taken for one about its successor.
+/// counts the uses of the place, so that a message about a deleted session does not match a later session at this place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SessionId(pub u64);
 

@@ -106,7 +106,7 @@ impl Upf {
         }
     }
 
-    /// Stores the flow descriptions of the applications that its rules name in the session. An application that the session already has
+    /// Stores in the session the flow descriptions of all applications that its rules name. An application that the session already has
     /// remains valid, even if its descriptions have been deleted.
     ///
     /// # Errors

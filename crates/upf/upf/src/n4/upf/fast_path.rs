@@ -1,8 +1,8 @@
 //! Recognises sessions that differ from an earlier one in a few fields, and handles them without decoding.
 //!
 //! An SMF's requests differ from each other in a few fields. The first request of a kind is decoded and carried out. Its bytes and its
-//! result are stored as a *shape*. Assume that a later request has the same bytes except for these fields. It would be decoded to the same
-//! rules with other numbers, so it is answered from the shape. Any other request about such a session first converts it to an ordinary
+//! result are stored as a *shape*. If a later request has the same bytes except for these fields, decoding would yield the same rules with
+//! other numbers. The request is therefore answered from the shape. Any other request about such a session first converts it to an ordinary
 //! session ([`Upf::make_ordinary`]). Tests compare both paths, response by response.
 use super::addresses::v4_key;
 use super::seids::place;
@@ -254,7 +254,7 @@ impl Upf {
         let before = light.change.replace((at, teid, peer));
         let before =
             before.map(|(_, teid, peer)| OuterHeaderCreation::gtpu(teid, peer.into())).or_else(|| {
-                // The previous tunnel is that of the establishment, which is the same for all sessions of the shape.
+                // The previous tunnel was set by the establishment. It is the same for all sessions of the shape.
                 let far = session.fars.iter().find(|own| Some(own.far_id) == far)?;
                 far.forwarding_parameters.as_ref()?.outer_header_creation
             });

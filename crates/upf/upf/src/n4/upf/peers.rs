@@ -19,7 +19,7 @@ fn sessions_retained() -> RawIe {
 }
 
 impl Upf {
-    /// Returns the UP Function Features: those of the supported elements, and those of the settings.
+    /// Returns the UP Function Features that follow from the supported elements and from the settings.
     fn features(&self) -> UpFunctionFeatures {
         let of_elements = elements::features(&self.settings.dialect.demands);
         let chooses = if self.settings.ue_pool.is_some() { UpFunctionFeatures::UEIP } else { 0 };
@@ -43,7 +43,7 @@ impl Upf {
         }
     }
 
-    /// Processes a heartbeat or report of the UPF whose response timed out.
+    /// Processes the timeout of a heartbeat or report that the UPF has sent.
     pub(super) fn unanswered(&mut self, done: RequestEnd<(SocketAddr, u64)>) {
         if done.kind != Kind::Heartbeat {
             self.outputs.push_back(UpfOutput::Event(UpfEvent::Reported(done)));

@@ -80,7 +80,7 @@ pub enum UpfEvent {
     Modified {
         /// SEID of the session.
         seid: u64,
-        /// Outer headers of the abandoned tunnels into which end markers are requested.
+        /// Outer headers of the abandoned tunnels into which end markers must be sent.
         end_markers: Vec<OuterHeaderCreation>,
         /// Whether buffered packets must be dropped.
         drop_buffered: bool,

@@ -1,9 +1,10 @@
-//! Applications and their packet flow descriptions (§7.4.3).
+//! Grouped elements for applications and their packet flow descriptions (§7.4.3).
 use crate::pfcp::ie::table;
 use crate::pfcp::*;
 
 table! {
-    /// Application ID's PFDs (IE 58): all packet flow descriptions of an application. Without descriptions, the stored descriptions are deleted.
+    /// Application ID's PFDs (IE 58): all packet flow descriptions of an application. If there are none, the stored descriptions are
+    /// deleted.
     ApplicationPfds {
         24 => application_id: M Opaque, "Id of the application.";
         59 => pfd_contexts: List PfdContext, "Packet flow descriptions of the application.";

@@ -1,4 +1,4 @@
-//! Reports of the user plane (§7.5.8).
+//! Grouped elements of the user plane's reports (§7.5.8).
 use crate::pfcp::ie::table;
 use crate::pfcp::*;
 

@@ -1,4 +1,4 @@
-//! Creation of rules (§7.5.2).
+//! Grouped elements that create rules (§7.5.2).
 use crate::pfcp::ie::table;
 use crate::pfcp::*;
 

@@ -1,4 +1,4 @@
-//! Modification and removal of rules (§7.5.4).
+//! Grouped elements that modify, remove or query rules (§7.5.4).
 use crate::pfcp::ie::table;
 use crate::pfcp::*;
 

@@ -2,8 +2,8 @@
 use crate::pfcp::ie::{IeValue, Reader, Writer};
 use crate::pfcp::{Fault, Random};
 
-/// Declares a set of flags: `Name(minimum of written bytes, maximum of random bytes)`. Later releases append bytes, so a value stores the
-/// number of received bytes.
+/// Declares a set of flags: `Name(LEAST, MOST)`. At least LEAST bytes are written; random values have at most MOST bytes. Later releases
+/// append bytes, so a value stores the number of received bytes.
 macro_rules! flags {
     ($( $(#[$meta:meta])* $name:ident($least:literal, $most:literal) {
         $( $flag:ident = $bit:literal $doc:literal; )*

@@ -1,4 +1,4 @@
-//! Values of packet detection and QoS.
+//! Values for packet detection and QoS.
 use crate::pfcp::ie::{IeValue, Reader, Writer};
 use crate::pfcp::{Fault, Random};
 use bytes::Bytes;

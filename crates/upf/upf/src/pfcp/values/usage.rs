@@ -1,4 +1,4 @@
-//! Values of usage: volumes and thresholds.
+//! Values for usage reporting: volumes, thresholds and quotas.
 use crate::pfcp::ie::{IeValue, Reader, Writer};
 use crate::pfcp::{Fault, Random};
 
