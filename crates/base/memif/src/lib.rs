@@ -1,8 +1,8 @@
 //! memif ports: a [`Port`] connects to any packet program on this machine (DPDK, Open vSwitch, VPP) over rings in shared
 //! memory.
 //!
-//! All code polls and never blocks on a peer. A peer that is silent, crashes or violates the protocol costs packets and
-//! is reported with a reason. The order of messages is in [`ranlab_packet::memif`], the rings are in
+//! All operations poll; none blocks on a peer. If a peer is silent, crashes or violates the protocol, packets are lost
+//! and the reason is reported. The state machine of the messages is [`ranlab_packet::memif`]; the rings are in
 //! [`ranlab_net::memif`].
 mod port;
 mod rings;

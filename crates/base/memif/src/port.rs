@@ -1,4 +1,5 @@
-//! A memif interface: the control channel's state machine on its socket, and the rings.
+//! A memif interface. It connects the state machine of the control channel to a socket, and exchanges packets over the
+//! rings.
 
 use std::collections::VecDeque;
 use std::io;
@@ -91,9 +92,10 @@ struct Talk {
     machine: Machine,
     control: Control,
     regions: Vec<Region>,
-    /// Rings announced by the peer, at most 2 × 16.
+    /// Rings announced by the peer, at most 16 in each direction.
     placed: Vec<Ring>,
-    /// The owner's memory, to be passed to the peer, and its rings until the connection is up.
+    /// If this port owns the memory: descriptor of the memory, to be passed to the peer. `own` contains its rings until
+    /// the connection is up.
     memory: Option<OwnedFd>,
     own: Option<Rings>,
     /// Interrupt descriptors, kept open as long as the peer may use them.
@@ -189,7 +191,8 @@ impl Port {
         let control = match &self.place {
             Place::Listening(listener) => match listener.accept() {
                 Ok(control) if self.talk.is_none() => control,
-                // One peer at a time. Closing the descriptor rejects the peer.
+                // There already is a peer, or none is waiting. Dropping the new socket closes it, which rejects its
+                // peer.
                 _ => return Ok(()),
             },
             Place::Connecting(path) if self.talk.is_none() => match Control::connect(path) {
@@ -232,7 +235,8 @@ impl Port {
         put.map_err(|fault| self.broken(fault))
     }
 
-    /// Queues a packet in a ring by number, modulo the number of rings. The caller thereby chooses the peer's core.
+    /// Queues a packet in a ring by number, modulo the number of rings. If the peer has a ring per core, the caller
+    /// thus selects the core.
     ///
     /// # Errors
     /// Fails like [`Self::put`].
@@ -267,9 +271,9 @@ impl Port {
         }
     }
 
-    /// Returns whether each ring has space for a packet. For a master, that is the first sign that the slave uses the
-    /// rings. The connection is up before the slave knows it. Until the slave knows it, it drops packets that other
-    /// ports send to this port.
+    /// Returns whether each ring has space for a packet. A master can use this to detect that the slave has started the
+    /// rings. The connection is up at the master earlier than at the slave. Until it is up at the slave, the slave
+    /// drops packets that its other ports forward to this port.
     ///
     /// # Errors
     /// Fails like [`Self::put`].
@@ -288,7 +292,7 @@ impl Port {
         taken.map_err(|fault| self.broken(fault))
     }
 
-    /// Makes queued packets visible to the peer, and returns the received buffers.
+    /// Makes queued packets visible to the peer, and gives the buffers of received packets back to the peer.
     pub fn publish(&self) {
         self.rings.iter().for_each(Rings::publish);
     }
@@ -307,7 +311,7 @@ impl Port {
         all.map(Sender::waiting).fold(0, u16::saturating_add)
     }
 
-    /// Returns whether the connection is up, as far as known.
+    /// Returns whether the connection is up. A disconnect is detected by [`Self::service`].
     #[must_use]
     pub fn is_up(&self) -> bool {
         self.lent || self.rings.is_some()
@@ -403,7 +407,7 @@ impl Talk {
             Some(Attachment::Interrupt { to_master }) => self.interrupts.get(usize::from(!to_master)),
         };
         if self.control.send(message, descriptor.map(AsFd::as_fd)).is_err() {
-            // The peer has gone, or its socket buffer is full with a dozen messages.
+            // The peer has closed its socket, or has not read about a dozen messages, which fill the socket buffer.
             self.machine.handle(now(), Input::Closed);
         }
     }
@@ -414,7 +418,7 @@ impl Talk {
         Ok(())
     }
 
-    /// Creates the owner's memory and rings. They are initialized before the peer sees them.
+    /// Creates the memory of a slave, and its rings. The rings are initialized before the peer sees them.
     fn create(&mut self, layout: Layout) -> io::Result<()> {
         let octets = usize::try_from(layout.octets).map_err(|_| io::ErrorKind::OutOfMemory)?;
         let region = Region::create(octets)?;
@@ -438,7 +442,7 @@ impl Talk {
         Ok(())
     }
 
-    /// Starts the rings: the owner's, or those in the peer's memory.
+    /// Starts the rings. A slave has created them in its own memory; a master finds them in the peer's memory.
     fn start(&mut self) -> Result<Rings, RingFault> {
         let mut rings = match self.own.take() {
             Some(own) => own,

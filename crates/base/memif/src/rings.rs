@@ -1,4 +1,4 @@
-//! Several rings of one interface: selection of the ring for a packet, and fairness between rings.
+//! The rings of one interface. Packets of a flow use the same ring, and no ring starves the others.
 
 use ranlab_net::memif::{Receiver, RingFault, Sender, TakeOutcome};
 
@@ -7,8 +7,8 @@ use super::Put;
 /// Maximum number of packets received from one ring before the next ring is served.
 const TURN: u16 = 32;
 
-/// Rings for sending and receiving, at least one of each. A peer has one ring, or one per thread. Each core of a device
-/// has a share of a port's rings.
+/// Rings for sending and receiving, at least one of each. A peer has one ring in each direction, or one per thread. If
+/// a device has several cores, each core has a share of its port's rings.
 #[derive(Debug)]
 pub struct Rings {
     pub(super) senders: Vec<Sender>,
@@ -22,9 +22,9 @@ impl Rings {
         Self { senders, receivers, turn: (0, 0) }
     }
 
-    /// Divides the rings among cores, round robin in both directions, so that a peer that sends a flow on one ring
-    /// receives it on the ring with the same number. Returns the rings undivided if there are fewer rings than cores in
-    /// one direction.
+    /// Divides the rings among cores, round robin in both directions. A peer that sends a flow on one ring therefore
+    /// receives it on the ring with the same number. Returns the rings undivided if one direction has fewer rings than
+    /// cores.
     pub(super) fn divide(self, cores: usize) -> Result<Vec<Self>, Self> {
         if cores == 0 || self.senders.len().min(self.receivers.len()) < cores {
             return Err(self);
@@ -75,7 +75,8 @@ impl Rings {
 
     /// Takes the next packet from any ring. A ring that always has packets does not starve the others.
     pub fn take(&mut self, into: &mut [u8]) -> Result<TakeOutcome, RingFault> {
-        // One more iteration than there are rings, because the round of the first may be over.
+        // One iteration for each ring, and one more: the first ring may have used up its round, and is then tried
+        // again.
         for _ in 0..=self.receivers.len() {
             let (at, given) = self.turn;
             let receiver = self.receivers.get_mut(at).filter(|_| given < TURN);

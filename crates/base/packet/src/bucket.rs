@@ -12,7 +12,7 @@ pub struct TokenBucket<const PER_BYTE: u64> {
 }
 
 impl<const PER_BYTE: u64> TokenBucket<PER_BYTE> {
-    /// Creates a full bucket: `rate` and `depth` in tokens per nanosecond and tokens.
+    /// Creates a full bucket. `rate` is in tokens per nanosecond, `depth` in tokens.
     #[must_use]
     pub const fn new(rate: u64, depth: u64) -> Self {
         Self { rate, depth, tokens: depth, filled_ns: 0 }

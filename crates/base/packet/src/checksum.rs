@@ -30,8 +30,8 @@ pub const fn fold(sum: u32) -> u16 {
     ((once & 0xffff) + (once >> 16)) as u16
 }
 
-/// Returns the checksum after one 16-bit word changed from `old` to `new` (RFC 1624 equation 3: correct for every
-/// value, unlike the shorter form of RFC 1141, which writes 0xffff instead of 0).
+/// Returns the checksum after one 16-bit word changed from `old` to `new` (RFC 1624 equation 3). The shorter form of
+/// RFC 1141 is not used, because it can yield 0xffff instead of 0.
 #[must_use]
 pub const fn update(checksum: u16, old: u16, new: u16) -> u16 {
     !fold(!checksum as u32 + !old as u32 + new as u32)

@@ -124,7 +124,7 @@ impl Assembler {
         Label(self.labels.len() - 1)
     }
 
-    /// Whether the current position is reachable.
+    /// Returns whether the current position is reachable.
     pub const fn is_reached(&self) -> bool {
         !self.dead
     }
@@ -225,12 +225,12 @@ impl Assembler {
         self.code.len()
     }
 
-    /// Whether there are no instructions yet.
+    /// Returns whether there are no instructions yet.
     pub fn is_empty(&self) -> bool {
         self.code.is_empty()
     }
 
-    /// Loads the map of this descriptor into `to`.
+    /// Loads the map that has this file descriptor into `to`.
     pub fn map(&mut self, to: Reg, descriptor: i32) {
         self.put(0x18, to, 1, 0, descriptor);
         self.put(0, 0, 0, 0, 0);

@@ -14,7 +14,7 @@ impl Mac {
     /// Broadcast address.
     pub const BROADCAST: Self = Self([0xff; 6]);
 
-    /// Returns our address number `index`: locally administered, unicast, distinct for distinct indices.
+    /// Returns a locally administered unicast address for our ports. Different indices give different addresses.
     pub fn local(index: u32) -> Self {
         let [a, b, c, d] = index.to_be_bytes();
         Self([0x02, 0x4d, a, b, c, d])
@@ -34,7 +34,7 @@ impl Mac {
         Self([a, b, c, d, e, f])
     }
 
-    /// Whether the address is a group address (IEEE 802: the lowest bit of the first byte).
+    /// Returns whether the address is a group address (IEEE 802: the lowest bit of the first byte).
     #[must_use]
     pub const fn is_group(self) -> bool {
         self.0[0] & 1 != 0

@@ -107,7 +107,7 @@ impl<'a> Ipv4<'a> {
         })
     }
 
-    /// Whether this packet is a fragment of a datagram, including the first one.
+    /// Returns whether this packet is a fragment of a datagram, including the first one.
     #[must_use]
     pub const fn is_fragment(&self) -> bool {
         self.more_fragments || self.fragment_offset_bytes != 0

@@ -39,7 +39,7 @@ pub use transport::{
 };
 pub use tunnel::{GRE_BYTES, Gre, GreHeader, VXLAN_BYTES, VXLAN_PORT, Vxlan, write_vxlan};
 
-/// Reason for which bytes are not a valid header. The cause is always the sender, or the program that truncated the
+/// The reason why bytes are not a valid header. The cause is always the sender, or the program that truncated the
 /// capture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]

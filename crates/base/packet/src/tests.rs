@@ -1,7 +1,7 @@
 use super::*;
 use proptest::prelude::*;
 
-/// Compares with RFC 1071's example and with a header of many textbooks, whose checksum is 0xb861.
+/// Compares with RFC 1071's example and with a header that many textbooks use, whose checksum is 0xb861.
 #[test]
 fn checksums_match_known_values() {
     assert_eq!(checksum::sum(&[0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7], 0), 0xddf2);
@@ -180,7 +180,7 @@ fn udp_headers_are_written_for_ipv4_and_ipv6() {
 }
 
 #[test]
-fn mac_addresses_have_a_text_form() {
+fn mac_address_text_round_trips_and_invalid_text_fails() {
     let mac: Mac = "aa:22:bb:44:cc:66".parse().unwrap();
     assert_eq!(mac.to_string(), "aa:22:bb:44:cc:66");
     assert_eq!(Mac::from_u64(mac.to_u64()), mac);

@@ -10,8 +10,8 @@ pub const VXLAN_PORT: u16 = 4789;
 const GRE_CHECKSUM: u16 = 0x8000;
 const GRE_KEY: u16 = 0x2000;
 const GRE_SEQUENCE: u16 = 0x1000;
-/// Routing, strict source route and recursion of RFC 1701: a receiver discards packets with these bits (RFC 2784
-/// §2.3).
+/// Bits that RFC 1701 used for routing, strict source route and recursion. A receiver discards packets with these bits
+/// (RFC 2784 §2.3).
 const GRE_RESERVED: u16 = 0x4c00;
 
 /// A GRE packet (RFC 2784) with key and sequence number (RFC 2890).

@@ -150,7 +150,7 @@ pub fn headers(
     if text.len() as u64 > HEADERS_BYTES_MAX {
         return Err(CaptureError::Large(path.clone(), text.len() as u64));
     }
-    // A pipeline that is read from a file was checked at that time.
+    // This cannot fail for a pipeline from a file, because the file was checked when it was read.
     let Ok(declaration) = pipeline.build() else { return Ok(None) };
     let text = String::from_utf8_lossy(&text);
     let read = Headers::read(&text, &declaration, direction, traffic.pkt_size);
@@ -161,7 +161,7 @@ pub fn headers(
 ///
 /// - One capture: all packets enter by the port of the direction, or by the port after which their interface is named
 ///   (`access`, `core`). If only one direction is sent, packets of the other port are skipped.
-/// - Two captures: packets of the first enter by the access port, those of the second by the core port.
+/// - Two captures: packets of the first enter by the access port, packets of the second by the core port.
 ///
 /// # Errors
 /// A file is truncated, is not Ethernet, exceeds a limit, or does not show where packets enter.
@@ -262,7 +262,7 @@ impl Packets {
         Ok(())
     }
 
-    /// Sorts the packets by time. The sort is stable, and packets of two files with the same time alternate.
+    /// Sorts the packets by time. Packets with the same time keep the order in which they were read.
     fn trace(mut self) -> Trace {
         self.entries.sort_by_key(|(time, ..)| *time);
         let mut trace = Trace::default();
@@ -284,7 +284,7 @@ pub struct Written {
     pub packets: u64,
 }
 
-/// The oracle's output for a trace. All packets are sent in order and at the same time.
+/// The oracle's output for a trace. The oracle receives all packets in order, with the same timestamp.
 #[derive(Debug, Default)]
 pub struct Expected {
     /// Sent packets in order, with their egress ports.

@@ -1,4 +1,4 @@
-//! ranlab's packet engine with packets from memory. Each core replays its share of a trace, and a control thread
+//! Runs ranlab's packet engine on packets from memory. Each core replays its share of a trace, and a control thread
 //! changes the tables.
 
 use std::path::PathBuf;
@@ -490,7 +490,7 @@ mod tests {
     }
 
     #[test]
-    fn window_forwards_and_changes() {
+    fn engine_forwards_and_applies_changes_in_a_window() {
         let json = r#"{"name":"mgw","user":30,"bst":4,"server":9,"handover":500,"rate-limit":1000000000000,
             "rate-burst":4000000000}"#;
         let mut forwarder = RunningEngine::start(&component(json)).unwrap();

@@ -1,10 +1,10 @@
-//! Rig `pipeline`: forwarding rate of a packet pipeline in ranlab's or another switch, and the cost of
-//! changes to it.
+//! Rig `pipeline`: measures the forwarding rate of a packet pipeline in ranlab's or another switch, and the cost of
+//! changes to its tables.
 //!
-//! Tier `mem`: packets come from a trace in memory and are not sent, so one core and no network card suffice.
-//! Rates are packets per second of CPU time of the forwarding cores. Tier `ring`: an open-loop tester and the
-//! switch, each a process on its own core, exchange packets through shared memory ([`ring`]). Rates of
-//! different tiers are different measurements and cannot be compared.
+//! In tier `mem`, packets come from a trace in memory and are not sent, so one core and no network card suffice. Rates
+//! are packets per second of CPU time of the forwarding cores. In tier `ring`, an open-loop tester and the switch
+//! exchange packets through shared memory ([`ring`]). Each of them is a process on a separate core. Rates of different
+//! tiers are different measurements and cannot be compared.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -42,11 +42,12 @@ const PLUGIN: &str = "plugin";
 const OPENFLOW: &str = "openflow";
 /// Name of the switch that may be run from a build folder.
 const VPP: &str = "vpp";
-/// Engines of published figures. Only the curves of the figures are available for them.
+/// Engines that are known only from published figures. They cannot be run. Only the curves of the figures are
+/// available.
 const PUBLISHED: [&str; 2] = ["eswitch", "lagopus"];
-/// Ratio of the busiest to the mean worker above which a rate over several cores is degraded.
+/// Maximum ratio of the busiest worker to the mean. Above it, a rate over several cores is degraded.
 const UNEVEN: f64 = 1.25;
-/// Share of the due changes below which a repeat is degraded.
+/// Minimum share of the due changes that must be applied. Below it, a repeat is degraded.
 const TAKEN_AT_LEAST: f64 = 0.99;
 /// Number of cores of the blade in the paper of the benchmark TIPSY.
 const BLADE_CORES: f64 = 24.0;
@@ -126,8 +127,7 @@ impl Experiment for Pipeline {
         harness::copy_all(recorder, report);
         let changes = churn(report, recorder);
         let number = |name: &str| report.number(name);
-        // The published formula: bits per second and core (without the wire overhead), divided by the rate per user,
-        // times the number of cores.
+        // TIPSY's formula: (bit/s per core, without the wire overhead) / (bit/s per user) × (number of cores).
         let mbps_per_core = number("mpps_per_core")? * number("frame_bytes_mean")? * 8.0;
         let promised = run.number("load.mbps-per-user").ok_or_else(|| keys::missing("load.mbps-per-user"))?;
         let nothing_leaves = ring::nothing_leaves(report);
@@ -282,8 +282,8 @@ fn traffic(run: &Run<'_>) -> Result<Traffic, RigError> {
 
 const MANY: i64 = 1 << 21;
 const RATE_MAX: i64 = 1_000_000_000_000;
-/// Returns the keys for pipeline parameters under their published names. Each key states its pipelines, and its range
-/// or choices.
+/// Returns the keys for pipeline parameters under TIPSY's names. Each key states its pipelines, and its range or
+/// choices.
 fn parameters() -> Vec<Key> {
     let number = |most: i64| Kind::Int { min: 0, max: most };
     macro_rules! table {

@@ -415,7 +415,7 @@ fn write_rows(rows: &[Row], text: &mut String) {
     }
 }
 
-/// Writes a number, text or truth value as TOML. TOML's basic strings are those of JSON.
+/// Writes a number, text or truth value as TOML. A JSON string is also a basic string of TOML.
 fn toml_of(value: &Value) -> String {
     value.to_string()
 }

@@ -346,7 +346,7 @@ fn crashing_peer_ends_run_with_partial_counters() {
             while began.elapsed() < Duration::from_millis(300) {
                 device.turn().unwrap();
             }
-            // The peer sends no disconnect message. Its sockets close as those of a killed process.
+            // The peer sends no disconnect message. Its sockets close, as when a process is killed.
         });
         let mut ports = bring_up(ports(&folder, role, 8));
         let began = Instant::now();

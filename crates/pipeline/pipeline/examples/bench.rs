@@ -217,7 +217,7 @@ fn updates() {
     let mut idle = Vec::new();
     let mut busy = Vec::new();
     let mut latencies_ns = Vec::new();
-    // The runs alternate, so that both kinds have the same load by other programs.
+    // Runs without and with updates alternate, so that other programs affect both to the same extent.
     for _ in 0..REPEATS {
         idle.push(run_with(&pipeline, &trace, &[], &mut latencies_ns));
         busy.push(run_with(&pipeline, &trace, &events, &mut latencies_ns));

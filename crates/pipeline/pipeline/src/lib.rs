@@ -1,10 +1,11 @@
-//! Packet processing without sockets: declared pipelines, their reference, their traffic, and a native engine.
+//! Packet processing without sockets: declared pipelines, their oracles (slow reference implementations), their
+//! traffic, and a native engine.
 //!
 //! | module | content |
 //! |---|---|
 //! | [`backends`] | third-party switches: the elements that each can express, and its configuration |
 //! | [`declare`] | declarations of pipelines: tables, elements, changes; independent of any switch |
-//! | [`pipelines`] | the telco pipelines of the published benchmark, each with declaration, traffic and oracle |
+//! | [`pipelines`] | the telco pipelines of the benchmark TIPSY, each with declaration, traffic and oracle |
 //! | [`trace`] | traffic from a seed |
 //! | [`engine`] | the native engine |
 //! | [`rss`] | selection of the worker for a packet |

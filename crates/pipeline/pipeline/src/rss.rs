@@ -41,7 +41,7 @@ struct Key {
     path: Path,
     /// Whether the hash covers the user's address.
     by_user: bool,
-    /// Private side of each public side, if the path translates destinations.
+    /// If the path translates destinations: the private address and port for each public address and port.
     inward: HashMap<NatKey, Nat>,
 }
 
@@ -153,8 +153,8 @@ impl Balance {
         }
     }
 
-    /// Returns the busiest worker's number of packets divided by the mean: the loss of total rate compared with an even
-    /// distribution.
+    /// Returns the busiest worker's number of packets divided by the mean. The total rate is lower than with an even
+    /// distribution by this factor.
     #[must_use]
     pub fn busiest_over_mean(&self) -> f64 {
         let total: usize = self.packets.iter().sum();

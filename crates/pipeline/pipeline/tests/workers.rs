@@ -100,8 +100,8 @@ fn run(json: &str, workers: usize, users: u32) {
             .zip(&parts)
             .map(|(engine, part)| scope.spawn(|| work(engine, part, &pace, events.len())))
             .collect();
-        // Events are distributed by the progress of the workers, so that a slow machine receives the same number of
-        // events.
+        // The events are spread over the progress of the workers and not over time, so that a slow machine applies as
+        // many events.
         for (number, event) in events.iter().enumerate() {
             let start_at = (number * BURSTS * workers / events.len()) as u64;
             while pace.bursts.load(Ordering::Relaxed) < start_at {

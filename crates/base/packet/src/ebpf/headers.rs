@@ -80,7 +80,7 @@ impl Assembler {
         }
     }
 
-    /// Writes [`LENGTH`] plus `more`. The field is then in register 1.
+    /// Writes [`LENGTH`] plus `more` to two bytes of the frame. Register 1 then contains the written bytes.
     pub fn write_length(&mut self, at: i16, more: i16) {
         self.register(Op::Move, 1, LENGTH);
         self.number(Op::Add, 1, more.into());
@@ -126,7 +126,8 @@ impl Assembler {
         self.store_number(Size::One, PACKET, 57, 0);
     }
 
-    /// Jumps unless a frame of `ETHERNET` + 44 bytes or more has UDP to the GTP-U port of an address.
+    /// Jumps to `otherwise` unless the frame contains a UDP datagram to the GTP-U port of `local`. The frame must have
+    /// at least `ETHERNET` + 44 bytes.
     pub fn expect_gtpu_port(&mut self, local: Ipv4Addr, otherwise: Label) {
         self.expect(Size::One, 23, PROTOCOL_UDP.into(), otherwise);
         self.expect(Size::Four, 30, read32(local.octets()), otherwise);

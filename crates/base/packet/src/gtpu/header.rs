@@ -25,8 +25,8 @@ pub struct Packet<'a> {
 }
 
 impl<'a> Packet<'a> {
-    /// Decodes a datagram. Fails if it is shorter or longer than its length field: a UDP datagram contains one
-    /// packet.
+    /// Decodes a datagram. Fails if it is shorter or longer than its length field, because a UDP datagram contains
+    /// exactly one packet.
     pub fn parse(datagram: &'a [u8]) -> Result<Self, GtpuError> {
         let (head, body) = split::<HEADER_LEN>("header", datagram)?;
         let [flags, message_type, l1, l2, t1, t2, t3, t4] = *head;
@@ -194,7 +194,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn usual_uplink_packet_matches_the_vector() {
+    fn usual_uplink_packet_matches_test_vector() {
         let octets = [0x34, 0xff, 0, 12, 0, 0, 0, 1, 0, 0, 0, 0x85, 1, 0x10, 9, 0, 0x45, 0, 0, 4];
         let mut packet = Packet::parse(&octets).unwrap();
         assert_eq!((packet.message_type, packet.teid, packet.sequence, packet.n_pdu), (G_PDU, 1, None, None));

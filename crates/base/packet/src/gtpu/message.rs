@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn error_indication_matches_the_vector() {
+    fn error_indication_matches_test_vector() {
         let mut out = Vec::new();
         let peer = [192, 0, 2, 1].into();
         encode_message(

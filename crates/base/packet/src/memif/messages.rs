@@ -1,9 +1,9 @@
 //! memif 2.0: the messages by which two processes agree on shared memory with rings of packet descriptors.
 //!
-//! A message is one record of [`MESSAGE_BYTES`] bytes on a Unix `SEQPACKET` socket, in the machine's own byte order,
-//! because both ends are on one machine. File descriptors of memory and interrupts are passed with the record. The
-//! master ("M") listens and maps the memory; the slave ("S") connects and owns the memory. "S2M" is the ring of
-//! packets from S to M.
+//! A message is one record of [`MESSAGE_BYTES`] bytes on a Unix `SEQPACKET` socket. Numbers are in the machine's own
+//! byte order, because both ends are on one machine. File descriptors of memory and interrupts are passed with the
+//! record. The master ("M") listens and maps the memory; the slave ("S") connects and owns the memory. "S2M" is the
+//! ring of packets from S to M.
 
 use std::fmt;
 
@@ -182,7 +182,7 @@ impl Writer {
 struct Reader<'a>(&'a [u8; MESSAGE_BYTES], usize);
 
 impl Reader<'_> {
-    /// Returns the next `N` bytes. Positions are constants of the formats below, all within a message.
+    /// Returns the next `N` bytes. Never out of range, because the formats below are constant and fit into a message.
     fn take<const N: usize>(&mut self) -> [u8; N] {
         let mut octets = [0; N];
         octets.copy_from_slice(&self.0[self.1..self.1 + N]);
@@ -333,10 +333,10 @@ mod tests {
         }
     }
 
-    /// Field offsets in the packed structures of the published header.
+    /// The offsets are taken from the packed structures in `memif.h`, which DPDK, VPP and libmemif share.
     #[test]
     #[cfg(target_endian = "little")]
-    fn field_offsets_match_the_published_structures() {
+    fn field_offsets_match_packed_structures_of_memif_h() {
         let octets: Vec<_> = one_of_each().iter().map(encode).collect();
         assert!(octets.iter().zip(1_u8..).all(|(octets, kind)| octets[..2] == [kind, 0]));
         let [_, hello, init, region, ring, connect, _, disconnect] = &octets[..] else { panic!() };

@@ -1,12 +1,12 @@
-//! memif, both endpoints of its control channel: the order of messages, and the limits of announced numbers.
+//! Both endpoints of memif's control channel, as a state machine without I/O ([`Machine`]). It defines the order of
+//! messages, and limits for the numbers that a peer announces.
 //!
-//! The driver transports messages and file descriptors (of memory and of interrupts). This machine only counts
+//! Its driver transports messages and file descriptors (of memory and of interrupts). The machine only counts
 //! descriptors. It reports with which message a descriptor is sent, and the purpose of a received descriptor. A peer is
-//! not trusted: every number that it announces has a named limit here. A breach ends the connection with a reason that
-//! is sent to the peer.
+//! not trusted. If a number exceeds its limit, the connection ends, and the peer receives the reason.
 //!
-//! Order: the master sends Hello; the slave sends Init, its regions, its rings and Connect, one at a time,
-//! each after the master's Ack; the master ends with Connected.
+//! Order of messages: the master sends Hello. The slave sends Init, its regions, its rings and Connect. It sends each
+//! of them after the master has acknowledged the previous one. The master ends with Connected.
 pub mod messages;
 mod settings;
 
@@ -24,7 +24,7 @@ use crate::memif::messages::{
 
 use ranlab_machine::Time;
 
-/// Maximum time of a connection from its start until packets can flow.
+/// Maximum time from the start of a connection until packets can flow.
 pub const HANDSHAKE: Duration = Duration::from_secs(5);
 /// Maximum number of outputs that wait for the driver. The longest response to one input is a region, a message and an
 /// event.
@@ -80,8 +80,8 @@ pub enum Output {
     /// The received descriptor is for interrupts of this ring, which lies within its region's announced
     /// bytes.
     Ring(Ring),
-    /// Packets may flow. The text names the peer's program and interface. The owner offers its buffers only now,
-    /// because peers zero the indices when they connect.
+    /// Packets may flow. The text names the peer's program and interface. The owner of the memory (the slave) offers
+    /// its buffers only now, because peers set the indices to zero when they connect.
     Up(String),
     /// The connection has ended; close the socket. No output follows.
     Down(Down),
@@ -187,7 +187,7 @@ pub enum Refusal {
     /// Private bytes in front of packets, which are not supported.
     #[error("{0} private bytes in front of packets are announced; allowed are 0")]
     Private(u16),
-    /// The announcements ended without a ring in each direction, or with a gap in their numbers.
+    /// When the announcements ended, a direction had no ring, or the indices of its rings had a gap.
     #[error(
         "the peer connects without a ring in each direction, or its rings are not numbered from 0 without gaps"
     )]
@@ -214,7 +214,8 @@ pub enum Refusal {
 enum State {
     /// Waiting for the first message: Init at the master, Hello at the slave.
     Greeting,
-    /// Exchange of announcements. The slave stores the number of its acknowledged messages: two, and one for each ring.
+    /// The slave announces its region and rings. At the slave, the value is the number of acknowledged messages: two,
+    /// and one for each ring.
     Announcing(u8),
     Up,
     Over,
@@ -230,7 +231,8 @@ pub struct Machine {
     layout: Layout,
     /// Master: bytes of the peer's regions.
     regions: Vec<u64>,
-    /// Master: announced rings as bit masks, first those towards the master, then those towards the slave.
+    /// Master: bit masks of the announced rings, first for the direction to the master, then for the direction to the
+    /// slave.
     rings: [u16; 2],
     outputs: VecDeque<Output>,
 }
@@ -286,7 +288,7 @@ impl Machine {
         }
     }
 
-    /// Ends the connection for a reason that the driver found: memory that differs from its announcement.
+    /// Ends the connection with a reason that the driver found, such as memory that differs from its announcement.
     pub fn refuse(&mut self, refusal: Refusal) {
         if self.state != State::Over {
             self.disconnect(&refusal.to_string());
@@ -305,7 +307,7 @@ impl Machine {
         matches!(self.state, State::Greeting | State::Announcing(_)).then(|| self.began + HANDSHAKE)
     }
 
-    /// Whether packets may flow.
+    /// Returns whether packets may flow.
     #[must_use]
     pub fn is_up(&self) -> bool {
         self.state == State::Up

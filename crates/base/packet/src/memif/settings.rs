@@ -5,11 +5,11 @@ use crate::memif::messages::{Ring, SECRET_BYTES};
 /// Maximum binary logarithm of a ring's descriptors: with a larger value, 16-bit indices could not distinguish full
 /// from empty.
 pub const LOG2_RING_MAX: u8 = 14;
-/// Maximum number of regions that a peer may announce; the published drivers use one for rings and one or more for
-/// buffers.
+/// Maximum number of regions that a peer may announce. The drivers of DPDK and VPP use one for rings and may use more
+/// for buffers.
 pub const REGIONS_MAX: usize = 16;
-/// Maximum number of rings in each direction. A switch sends on one ring for each of its threads, and receives on
-/// several in the same way.
+/// Maximum number of rings in each direction. A switch sends on one ring per thread, and may also receive on one ring
+/// per thread.
 pub const RINGS_MAX: u16 = 16;
 /// Maximum bytes of a region: 1 GiB.
 pub const REGION_OCTETS_MAX: u64 = 1 << 30;
@@ -41,21 +41,21 @@ pub struct Settings {
     /// Binary logarithm of the descriptors of each ring, at most [`LOG2_RING_MAX`]; the peer may have a lower
     /// limit.
     pub log2_ring: u8,
-    /// Bytes of each buffer, in [`BUFFER_OCTETS`], a multiple of 64. The owner of the memory decides.
+    /// Bytes of each buffer, in [`BUFFER_OCTETS`], a multiple of 64. The value of the memory's owner (the slave) is
+    /// used.
     pub buffer_octets: u32,
-    /// Number of rings towards a slave, 1 to [`RINGS_MAX`]. A slave needs at least as many as the master has send
-    /// queues; the master loses the packets of further queues. A master offers none.
+    /// Number of rings towards the slave, 1 to [`RINGS_MAX`]. Used only by a slave, which offers them. If the master
+    /// has more send queues than rings, it loses the packets of the other queues.
     pub rings_to_slave: u16,
-    /// Number of rings towards the master that a slave offers, 1 to [`RINGS_MAX`]: one for each core of a switch that
-    /// distributes packets by rings. A master offers none.
+    /// Number of rings towards the master, 1 to [`RINGS_MAX`]. Used only by a slave, which offers them: one for each
+    /// core of a switch that distributes packets by rings.
     pub rings_to_master: u16,
     /// Minimum number of rings in each direction, 1 to [`RINGS_MAX`]: one for each core of this endpoint.
     pub rings_least: u16,
 }
 
 impl Settings {
-    /// Creates settings with rings of 1,024 descriptors and buffers of 2,048 bytes, the defaults of the published
-    /// drivers.
+    /// Creates settings with rings of 1,024 descriptors and buffers of 2,048 bytes, the defaults of DPDK and VPP.
     #[must_use]
     pub fn new(role: Role, id: u32) -> Self {
         let name = String::from("ranlab");
@@ -101,8 +101,8 @@ impl Settings {
         if octets > REGION_OCTETS_MAX { Err(SettingsError::Memory(octets)) } else { Ok(()) }
     }
 
-    /// Returns the layout of the owner's memory for the given size and number of rings: towards the master, and towards
-    /// the slave.
+    /// Returns the layout of a slave's memory. `rings` are the numbers of rings towards the master and towards the
+    /// slave. Sizes and numbers above the settings are reduced to the settings.
     pub(super) fn layout(&self, log2_ring: u8, rings: [u16; 2]) -> Layout {
         let rings = [self.rings_to_master.min(rings[0]), self.rings_to_slave.min(rings[1])];
         Layout::new(self.log2_ring.min(log2_ring), self.buffer_octets, rings)
@@ -131,15 +131,15 @@ pub enum SettingsError {
     Memory(u64),
 }
 
-/// Layout of the owner's only region: the rings towards the master, the rings towards the owner, then the buffers of
-/// all rings in the same order. Each descriptor has one buffer.
+/// Layout of a slave's only region: the rings towards the master, the rings towards the slave, then the buffers of all
+/// rings in the same order. Each descriptor has one buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Layout {
     /// Binary logarithm of each ring's descriptors.
     pub log2_ring: u8,
     /// Bytes of a buffer.
     pub buffer_octets: u32,
-    /// Number of rings towards the master, and towards the owner.
+    /// Number of rings towards the master, and towards the slave.
     pub rings: [u16; 2],
     /// Bytes of the region, a multiple of the page size.
     pub octets: u64,

@@ -176,8 +176,8 @@ fn announced_numbers_beyond_limits_are_refused() {
     );
 }
 
-/// A switch as slave has a ring for each of its threads: the master accepts all of them in any order, and
-/// rejects gaps.
+/// A switch that is the slave announces one ring per thread. The master accepts the rings in any order, and rejects
+/// gaps.
 #[test]
 fn master_accepts_several_rings_without_gaps() {
     let announce = |rings: &[(bool, u16)]| {
@@ -214,7 +214,7 @@ fn region_beyond_limit_is_refused() {
 }
 
 #[test]
-fn descriptors_reach_their_region_and_ring() {
+fn missing_and_additional_descriptors_are_refused() {
     let came = |message, wanted, came| Refusal::Descriptors { message, wanted, came };
     assert_eq!(at_master(&Message::AddRing(ring(true)), 0), came("AddRing", 1, 0));
     assert_eq!(at_master(&Message::AddRegion { index: 1, octets: 1 }, 2), came("AddRegion", 1, 2));
@@ -336,10 +336,10 @@ fn hostile_messages_are_rejected() {
     );
 }
 
-/// A switch sends on one queue for each of its threads. A slave offers this number of rings, announces each once, and
-/// none of them overlap.
+/// A switch (here the master) sends on one queue per thread, and limits the number of rings. The slave offers this
+/// number of rings, announces each once, and the rings do not overlap.
 #[test]
-fn slave_offers_rings_and_master_takes_fewer() {
+fn slave_offers_rings_up_to_limit_of_master() {
     for (asked, taken, offered) in [(1, 0, 1), (16, 255, 16), (5, 1, 2)] {
         let settings = Settings { rings_to_slave: asked, log2_ring: 4, ..Settings::new(Role::Slave, 0) };
         let mut slave = Machine::new(Time::ZERO, settings).unwrap();

@@ -25,8 +25,8 @@ const MAGICS: [[u8; 4]; 7] = [
     [0x0a, 0x0d, 0x0d, 0x0a],
 ];
 
-/// Whether a file with this start is a capture. The first byte of a PDU has padding bits, all zero, so no PDU
-/// starts like a capture.
+/// Returns whether a file with this start is a capture. A file can instead contain a raw PDU. The padding bits in the
+/// first byte of a PDU are zero, so no PDU starts like a capture.
 pub fn is_capture(start: &[u8]) -> bool {
     start.first_chunk().is_some_and(|magic| MAGICS.contains(magic))
 }
@@ -34,8 +34,8 @@ pub fn is_capture(start: &[u8]) -> bool {
 /// First bytes of a file compressed with gzip (RFC 1952 2.3.1).
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
-/// Whether a file with this start is compressed with gzip. Such a file is decompressed and read as a capture. No PDU
-/// starts like this.
+/// Returns whether a file with this start is compressed with gzip. Such a file is decompressed and read as a capture.
+/// No PDU starts like this.
 pub fn is_gzip(start: &[u8]) -> bool {
     start.starts_with(&GZIP)
 }

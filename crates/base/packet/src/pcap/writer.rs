@@ -11,7 +11,7 @@ const SECTION: u32 = 0x0a0d_0d0a;
 const INTERFACE: u32 = 1;
 const ENHANCED_PACKET: u32 = 6;
 
-/// Writer of a pcap: one link type, no names.
+/// Writer of a pcap, which has a single link type and no interface names.
 #[derive(Debug)]
 pub struct PcapWriter<W> {
     out: W,

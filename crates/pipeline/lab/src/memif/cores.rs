@@ -24,7 +24,7 @@ pub(super) type Broken = (Side, RingFault);
 /// One of a device's cores. Tables and counters are not shared with other cores.
 pub struct Core {
     work: Work,
-    /// Interval of intentional drops: one of `drop_every` packets is dropped. 0: none.
+    /// One of `drop_every` packets is dropped intentionally. 0: no packet is.
     pub(super) drop_every: u64,
     /// Number of packets after which the core stops receiving.
     pub(super) hang_after: Option<u64>,

@@ -126,7 +126,7 @@ impl Device {
         self.close_if_broken(count)
     }
 
-    /// Returns the rings of both ports for each core.
+    /// Lends the rings of both ports to the cores.
     fn lend(&mut self) -> Result<Vec<[Rings; 2]>, PortError> {
         let cores = self.cores.len();
         let [access, core] = &mut self.ports;
@@ -179,7 +179,7 @@ impl Device {
     }
 }
 
-/// Runs a core until all cores end. `look` is called regularly, and ends all cores by returning an error.
+/// Runs a core until `ended` returns true, a ring is broken, or `look`, which is called regularly, returns an error.
 fn run(
     core: &mut Core,
     rings: &mut [Rings; 2],

@@ -124,8 +124,8 @@ pub fn run(ports: &mut [Port; 2], trace: &Trace, load: &Load) -> Result<Outcome,
 /// Runs like [`run`], but stops sending when `stop` is set. The drain time follows, and only packets due until then
 /// count.
 ///
-/// `ways` selects the ring of each packet of the trace, in the same way as a network card distributes packets over the
-/// cores of a switch. If `ways` is empty, the port keeps each flow in one ring.
+/// `ways` contains the ring of each packet of the trace. It distributes packets over the cores of a switch, as a
+/// network card does. If `ways` is empty, the port keeps each flow in one ring.
 ///
 /// # Errors
 ///

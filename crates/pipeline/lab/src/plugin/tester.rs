@@ -96,7 +96,7 @@ impl PluginTester {
         Ok(())
     }
 
-    /// Returns whether the run is over, or its grace time has expired.
+    /// Returns whether the run is over, or an error if its grace time has expired.
     fn is_over(&mut self) -> Result<bool, ComponentError> {
         let Some(begun) = self.begun else { return Ok(true) };
         if self.over || self.asked.is_some_and(|asked| asked.elapsed() < ASK_EACH) {

@@ -21,7 +21,7 @@ use ranlab_lab::experiment::noise;
 pub(super) const TESTER: &str = "tester";
 /// Role of the self-test.
 const SELF_TEST: &str = "self-test of the tester";
-/// Maximum valid load as a share of the maximum load of tester and rings.
+/// Maximum valid load, as a share of the load that tester and rings can carry at most.
 const OF_TESTER_AT_MOST: f64 = 0.9;
 /// Maximum number of points whose losses are described in words.
 const TOLD_MAX: usize = 12;
@@ -174,7 +174,8 @@ pub(super) fn record(run: &Run<'_>, window: &Window<'_>, recorder: &mut Recorder
     Ok(judged)
 }
 
-/// Returns the lost packets by cause. The first entry is the sum, and the last entry is the number of unknown causes.
+/// Returns the lost packets by cause. The first entry is the sum, and the last entry is the number of packets lost for
+/// an unknown cause.
 fn losses(outcome: &RingOutcome, counters: &RingCounters) -> Result<Vec<(&'static str, u64)>, RigError> {
     if !counters.adds_up() {
         let why = format!(

@@ -109,7 +109,7 @@ mod tests {
         results_by(RATE, cores, &[])
     }
 
-    /// Returns the same results as `results`, with another name of the rate and with further metrics.
+    /// Like [`results`], but the rate has the name `rate_name`, and each repeat also has the metrics `beside`.
     fn results_by(rate_name: &str, cores: &[(i64, bool)], beside: &[(&str, f64)]) -> Results {
         let law = Usl { lambda: 5.0, sigma: 0.1, kappa: 0.0 };
         let description = MockRig::default().describe();

@@ -161,7 +161,7 @@ fn invalid_settings_are_rejected_before_start() {
 
 /// A scenario can set every parameter of every pipeline. It has no key for a parameter that no pipeline has.
 #[test]
-fn keys_match_the_pipelines_parameters() {
+fn scenario_keys_match_pipeline_parameters() {
     for pipeline in Declared::all() {
         let serde_json::Value::Object(map) = serde_json::to_value(&pipeline).unwrap() else {
             panic!("a pipeline should be a JSON object")

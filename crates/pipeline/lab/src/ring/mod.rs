@@ -37,7 +37,7 @@ pub(crate) fn sockets(folder: &Path) -> [PathBuf; 2] {
 pub(crate) struct Shape {
     /// Descriptors per ring, as a binary logarithm.
     pub(crate) log2_ring: u8,
-    /// Number of rings towards the switch. A core that receives separately has its own ring.
+    /// Number of rings towards the switch. There is one per core if each core receives separately.
     pub(crate) to_switch: u16,
     /// Number of rings on which the switch sends.
     pub(crate) back: u16,

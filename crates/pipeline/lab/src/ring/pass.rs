@@ -37,8 +37,8 @@ pub(crate) fn pass(
         let begun = Instant::now();
         loop {
             came += collect(ports, &mut outcomes, equivalences)?;
-            // A dropped packet never returns. In this case, it is sufficient that the switch has taken almost all
-            // packets.
+            // At most [`AT_ONCE`] packets are in flight. A dropped packet never returns, so it is also sufficient that
+            // the switch has taken almost all packets out of its rings.
             let under_way = ports.iter().map(|port| u64::from(port.untaken())).sum::<u64>();
             let room = sent.saturating_sub(came) < AT_ONCE || under_way < AT_ONCE / 2;
             if room && matches!(ports[side as usize].put(&frame).map_err(sut)?, Put::Queued) {

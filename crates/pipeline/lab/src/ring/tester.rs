@@ -209,7 +209,7 @@ impl RunningTester {
         let outcome =
             self.halt().ok_or_else(|| rig("no run was begun, or its thread died"))?.map_err(wrong)?;
         let own = RingOutcome::from_outcome(&outcome);
-        // These rings cannot duplicate or damage packets, so the counters are not usable.
+        // The rings cannot duplicate or damage packets, so this is an error of the switch.
         if own.duplicated + own.malformed > 0 {
             let twice = own.duplicated;
             let bad = own.malformed;

@@ -156,7 +156,7 @@ struct Script<'a> {
     text: String,
 }
 
-/// Current outputs of a direction: a module's name, and its gates.
+/// Current outputs of a direction: names of modules, each with the number of a gate.
 type Ends = Vec<(String, u32)>;
 
 impl Script<'_> {

@@ -1,5 +1,5 @@
-//! Compares the output of a switch with the oracle's output: the frames sent by each port, byte by byte, except for the
-//! equivalences that a backend declares.
+//! Compares the frames that a switch sends with the oracle's frames, per port and byte by byte. Differences that the
+//! backend declares as [`Equivalence`] are ignored.
 //!
 //! Switches do not guarantee the order between flows (they sort bursts by flow), so frames are counted regardless of
 //! order.
@@ -27,7 +27,7 @@ pub enum Equivalence {
     /// Meters count in steps of 1 kbit/s and in whole frames, and use the switch's clock. A rate above the maximum of
     /// its field is reduced to that maximum. Packets that the oracle's meter would drop are not compared.
     Meters,
-    /// Malformed frames (lengths, checksums, tags) are not handled like in the oracle. Traces contain none.
+    /// Malformed frames (lengths, checksums, tags) are not handled as by the oracle. Traces contain none.
     Soundness,
     /// Meters use the switch's clock, and are otherwise exact.
     Clock,
@@ -36,8 +36,8 @@ pub enum Equivalence {
     /// Unmatched packets are dropped even if the pipeline would forward them (`fakedrop`). Traces contain none. No
     /// switch that can be run has this difference, so it needs no normalisation.
     Unmatched,
-    /// Frames leave with their port's address as source, whatever the next hop specifies. Source addresses are not
-    /// compared.
+    /// Frames leave with the MAC address of their port as source, even if the next hop specifies another address.
+    /// Source addresses are not compared.
     PortMac,
     /// A router decrements the TTL of a packet that it routes into a tunnel. TTL and checksum of inner IPv4 headers, and
     /// hop limits of inner IPv6 headers, are not compared.
@@ -252,7 +252,7 @@ pub struct Outcomes {
 }
 
 impl Outcomes {
-    /// Returns the oracle's output for the first packets of a trace, all at the same time.
+    /// Returns the oracle's output for the first packets of a trace, which all have the same timestamp.
     ///
     /// # Errors
     ///

@@ -64,7 +64,7 @@ pub enum Change {
     },
 }
 
-/// An event of a running pipeline, named as in the published configurations.
+/// An event of a running pipeline, named as in the configurations of the benchmark TIPSY.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum EventKind {
     /// User `fluct-user` number n is added.
@@ -75,7 +75,7 @@ pub enum EventKind {
     Handover {
         /// Number of the user.
         user: u32,
-        /// The base station that serves it afterwards.
+        /// Base station that serves the user after the handover.
         to: u32,
     },
     /// Server `fluct-server` number n is added.
@@ -96,7 +96,7 @@ pub enum EventKind {
     GroupChanges {
         /// Number of the entry.
         entry: u32,
-        /// Distinguishes successive addresses. 0 is the configured one.
+        /// Number of the change, which selects the addresses. 0: the configured addresses.
         revision: u32,
     },
 }
@@ -106,7 +106,7 @@ pub enum EventKind {
 pub struct Event {
     /// Time since the start of its second, in nanoseconds.
     pub at_ns: u64,
-    /// The event, as read by the reference.
+    /// The event to apply to an oracle.
     pub what: EventKind,
     /// The changes to apply to a switch.
     pub changes: Vec<Change>,

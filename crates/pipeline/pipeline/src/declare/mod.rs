@@ -1,9 +1,9 @@
 //! Declarations of pipelines, independent of any switch. A declaration has tables, and the elements that packets pass
 //! in each direction.
 //!
-//! The vocabulary is that of telco gateways (admit, decapsulate, find the user, meter, route). It is coarse enough that
-//! a backend may choose its implementation. It is also exact enough that the result is unique: each element defines the
-//! order of its checks and the resulting [`DropReason`].
+//! Elements are the steps of a telco gateway (admit, decapsulate, find the user, meter, route). They are coarse, so
+//! that a backend may choose their implementation. Their result is unique, because each element defines the order of
+//! its checks and the resulting [`DropReason`].
 mod change;
 mod tables;
 
@@ -20,9 +20,9 @@ use std::net::Ipv4Addr;
 /// A side of the system under test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Port {
-    /// Towards users and base stations (the downlink port of the published configurations).
+    /// Towards users and base stations (TIPSY calls it the downlink port).
     Access = 0,
-    /// Towards servers and the Internet (the uplink port of the published configurations).
+    /// Towards servers and the Internet (TIPSY calls it the uplink port).
     Core = 1,
 }
 

@@ -53,10 +53,11 @@ pub struct Tables {
     pub tunnels: Vec<Tunnel>,
 }
 
-/// An exact-match table. The element that uses it defines the keys: a MAC address ([`Mac::to_u64`]), an IPv4 address,
-/// the upper half of an IPv6 address (a user has a /64 prefix, TS 23.501 §5.8.2.2; it is distinct from an IPv4 address
-/// because its first group is above 0), a TEID, a VNI or a GRE key. The element also defines whether values are next
-/// hops or users.
+/// An exact-match table. The element that uses it defines the kind of the keys: MAC addresses ([`Mac::to_u64`]),
+/// addresses of users, TEIDs, VNIs or GRE keys. It also defines whether values are next hops or users.
+///
+/// The address of a user is an IPv4 address, or the upper half of an IPv6 address, because a user has a /64 prefix (TS
+/// 23.501 §5.8.2.2). The two do not collide, because the first group of an IPv6 prefix is above 0.
 #[derive(Debug, Clone, Default)]
 pub struct ExactTable {
     /// Keys and values. If a key occurs several times, the last entry is used.
@@ -287,11 +288,12 @@ pub struct Nat {
     pub port: u16,
 }
 
-/// A statically populated translation table, as published. The traffic of the other direction is
-/// known in advance, so packets create no entries.
+/// A translation table with static entries, as in TIPSY. Packets create no entries, because the traffic of the other
+/// direction is known in advance.
 ///
-/// IPv6 addresses and ports are translated like IPv4 ones (NAPT66, called `snat` and `dnat` in Linux and Open vSwitch;
-/// RFC 6296 translates prefixes only, without a table). The transport header of IPv6 must follow the fixed header.
+/// For IPv6, address and port are translated as for IPv4 (NAPT66, called `snat` and `dnat` in Linux and Open vSwitch).
+/// RFC 6296 is not applied, because it translates prefixes only, without a table. The transport header of IPv6 must
+/// follow the fixed header.
 #[derive(Debug, Clone, Default)]
 pub struct NatTable {
     /// Original and translated sides. If a key occurs several times, the last entry is used.

@@ -1,12 +1,12 @@
 //! Classification by partitioned tuple space: rules that test the same bits share a hash table. Tables with few rules
-//! are merged into one that tests fewer bits, as long as no list of rules becomes long (after TupleMerge, Daly et al.
-//! 2019). Tables are searched in the order of their best rules, so an early match ends the search. The candidate tables
-//! of a packet are known in advance: source, destination, ports and protocol each select a set of tables as a bit
-//! vector, and only the intersection is searched (tuple pruning, Srinivasan et al. 1999).
+//! are merged into a table that tests fewer bits, unless a list of rules would become long (after TupleMerge, Daly et
+//! al. 2019). Tables are searched in the order of their best rules, so an early match ends the search. Source,
+//! destination, ports and protocol of a packet each select a set of tables, as a bit vector. Only tables in all of
+//! these sets are searched (tuple pruning, Srinivasan et al. 1999).
 //!
 //! The number of searches per packet is unpredictable, and a branch misprediction costs more than a search. The packets
-//! of a burst are therefore searched in rounds: one table for each packet with remaining candidates, then the rules
-//! found, in loops whose only branch is their end.
+//! of a burst are therefore processed in rounds. A round searches one table for each packet with remaining candidates,
+//! and then compares the rules found. Its loops have no branch except their end.
 use super::address::Address;
 use super::burst::{BURST, Bits};
 use super::prune::{Ports, RulePruning, SHARED};
@@ -19,7 +19,7 @@ const LIST_MAX: usize = 6;
 const HOSTS_MAX: usize = 8;
 const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// Fields for classification.
+/// Fields of a packet for classification.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Packet<A = u32> {
     pub(super) src: A,
@@ -64,7 +64,7 @@ const DENY: u8 = 1;
 const MORE: u8 = 2;
 /// The rule matches only packets with ports. Equals [`HAS_PORTS`] shifted to the lowest byte.
 const PORTS: u8 = 4;
-/// The rule requires TCP flags, which [`Acl::tcp_flags`] contains by the rule's position.
+/// The rule requires TCP flags. They are in [`Acl::tcp_flags`], with the rule's position as key.
 const FLAGS: u8 = 8;
 /// Distance between [`PORTS`] and [`HAS_PORTS`].
 const PORTS_SHIFT: u32 = HAS_PORTS.trailing_zeros() - PORTS.trailing_zeros();
@@ -134,7 +134,8 @@ impl<A: Address> Mask<A> {
     }
 }
 
-/// One cache line of keys. For each tag, it contains the number of the key's first rule plus one.
+/// Eight keys of a table, in one cache line. Each key has a tag, which is a part of its hash, and the number of its
+/// first rule plus one.
 #[derive(Debug, Clone, Copy)]
 #[repr(align(64))]
 struct Bucket {
@@ -193,7 +194,7 @@ pub(super) struct Acl<A = u32> {
     default_denies: bool,
 }
 
-/// Candidate tables of a packet, by each of its fields.
+/// For each field of a packet, the tables that can contain a matching rule.
 struct Pruning {
     src: RulePruning,
     dst: RulePruning,
@@ -225,7 +226,7 @@ struct Search<'a, A> {
     denied: u64,
     /// Packets with remaining candidates.
     work: [u8; BURST],
-    /// Each entry is a packet, and the number of a rule to compare plus one.
+    /// Rules to compare: the index of the packet, and the number of the rule plus one.
     hits: [(u32, u32); BURST],
 }
 
@@ -341,7 +342,7 @@ impl<A: Address> Acl<A> {
             work: [0; BURST],
             hits: [(0, 0); BURST],
         };
-        // Tables that share a bit are searched after all other tables.
+        // Tables beyond the number of bits share the last bit. They are searched after all other tables.
         let shared = if self.tuples.len() > SHARED + 1 { 1 << SHARED } else { 0 };
         let mut rest = 0;
         let mut count = 0;
@@ -443,7 +444,7 @@ fn distribute<A: Address>(
     }
     lists.values_mut().for_each(|rules| rules.sort_by_key(|r| r.order));
     let mut lists: Vec<_> = lists.into_iter().collect();
-    // The most important rules are adjacent in memory.
+    // Keys are sorted by their first rule, so that the most important rules are adjacent in memory.
     lists.sort_by_key(|(_, rules)| rules.first().map(|r| r.order));
     Some(lists)
 }

@@ -44,7 +44,7 @@ impl Address for u32 {
 }
 
 impl Address for u128 {
-    /// The window contains the bits after the first /32, because the prefixes of operators and customers differ there.
+    /// The window contains the second 32 bits, because the prefixes of operators and customers differ there.
     #[inline(always)]
     fn window(self) -> u32 {
         (self >> 64) as u32

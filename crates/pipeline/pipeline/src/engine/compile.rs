@@ -53,10 +53,9 @@ pub enum CompileError {
 
 /// Tables in the form that the stages read.
 pub(super) struct Compiled {
-    /// One table per exact table, with wide keys. Used by elements that read MAC addresses, and for IPv6 users of
-    /// elements that read addresses.
+    /// For each exact table, its entries with 64-bit keys: MAC addresses, and addresses of IPv6 users.
     pub(super) macs: Vec<Macs>,
-    /// One table per exact table, with keys of 32 bits. Used by elements that read IPv4 addresses or tunnel keys.
+    /// For each exact table, its entries with 32-bit keys: IPv4 addresses, and tunnel keys.
     pub(super) narrow: Vec<Narrow>,
     pub(super) routes: Vec<(Lpm4, Lpm6)>,
     /// Access control lists, for IPv4 and for IPv6.
@@ -164,10 +163,10 @@ impl Compiled {
         })
     }
 
-    /// Returns the stages of a path. Within a block, a stage prefetches what the next one reads, and adjacent stages
-    /// without a memory wait in between are merged into one loop. Across blocks, each stage is separate. Longer loops
-    /// were tried and are not faster: a loop that admits, routes and forwards leaves prefetched lines no time to
-    /// arrive, even in groups of sixteen packets.
+    /// Returns the stages of a path. Within a block, a stage prefetches the data that the next stage reads. Adjacent
+    /// stages are merged into one loop if no wait for memory lies between them. Stages of different blocks remain
+    /// separate. Longer loops were tried and are not faster. In a loop that admits, routes and forwards, prefetched
+    /// lines do not arrive in time, even for groups of sixteen packets.
     pub(super) fn path(&self, path: &Path) -> Result<Vec<PathStage>, CompileError> {
         let mut placed = Vec::new();
         for block in &path.blocks {
@@ -285,8 +284,8 @@ impl Compiled {
     }
 }
 
-/// Space for additional users, in addition to half of the configured number. New users then do not move existing ones
-/// in memory.
+/// Space for additional users, in addition to half of the configured number. New users then do not cause a
+/// reallocation.
 const USERS_SPARE: usize = 1024;
 
 /// Returns the kind of keys of each exact table. If elements read a table by several kinds, MAC addresses have the

@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn packets_sent_by_fakedrop_are_no_drops_and_path_end_is_named() {
+    fn packets_sent_by_fakedrop_are_not_counted_as_drops() {
         let json = r#"{"name":"l3fwd","upstream-l3-table-size":5,"fakedrop":true}"#;
         let pipeline: Pipeline = serde_json::from_str(json).unwrap();
         let mut declaration = pipeline.build().unwrap();

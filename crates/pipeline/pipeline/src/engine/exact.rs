@@ -205,7 +205,7 @@ pub(super) struct Hash<K, V, const W: usize> {
 
 impl<K: Word, V: Content, const W: usize> Hash<K, V, W> {
     fn with_capacity(entries: usize) -> Self {
-        // 50 % of the space is free, because a table that grows makes packets wait.
+        // There is space for 50 % more entries, because packets wait while a table grows.
         let buckets =
             (entries + entries / 2).div_ceil(W).saturating_mul(4).div_ceil(3).next_power_of_two().max(2);
         Self { buckets: vec![Bucket::empty(); buckets], shift: 64 - buckets.trailing_zeros(), entries: 0 }
@@ -280,8 +280,8 @@ impl<K: Word, V: Content, const W: usize> Hash<K, V, W> {
         };
         self.entries -= 1;
         let mut hole = (at, place);
-        // A full bucket that gets a free slot would hide entries that overflowed from it. Move one back, bucket by
-        // bucket.
+        // A lookup ends at a bucket with a free slot. If a full bucket loses an entry, entries that overflowed from it
+        // would therefore not be found. So one of them moves back, bucket by bucket.
         loop {
             let (bucket, place) = hole;
             let was_full = self.buckets[bucket].is_full();

@@ -16,7 +16,7 @@ use crate::declare::{DropReason, Encapsulation, Port};
 
 pub(super) type Step = Result<(), DropReason>;
 
-/// Prefetches what the next stage will read.
+/// Prefetches the data that the next stage reads.
 pub(super) trait Prefetch: Copy {
     fn prefetch(self, slot: &Slot, meta: &Meta);
 }
@@ -105,7 +105,7 @@ pub(super) fn prefetch_tables(c: &Compiled, ahead: PrefetchPlan) -> (Option<&Tab
 
 /// A step that a loop applies to each packet. Must be `#[inline(always)]`; see [`Loop::run`].
 pub(super) trait PacketStep {
-    /// Prefetches what the steps will read.
+    /// Prefetches the data that the steps read.
     #[inline(always)]
     fn prepare(&self, _: &Burst, _: u64) {}
     /// Processes a packet. Returns an error to drop it.

@@ -6,13 +6,13 @@ use std::collections::BTreeMap;
 
 /// Maximum number of prefixes for which comparing all is faster than a table.
 const DIRECT_MAX: usize = 4;
-/// Number of prefixes from which huge pages for the large table are requested.
+/// Minimum number of prefixes for which huge pages are requested.
 const SETTLE_MIN: usize = 256;
 /// Maximum length of prefixes in the small table. An update then writes at most 4096 entries of either table.
 const SHORT_BITS: u8 = 12;
 /// Flag of an entry of the large table that refers to a second level.
 const GROUP: u16 = 0x8000;
-/// Maximum number of second levels, which an entry can refer to.
+/// Maximum number of second levels. An entry refers to one with 15 bits.
 pub(super) const GROUPS_MAX: usize = 0x7fff;
 /// Maximum number of next hops. Entry 0 denotes no next hop.
 pub(super) const NEXT_HOPS_MAX: u32 = 0x7ffe;
@@ -32,7 +32,7 @@ enum Fib {
     Tables(Box<Tables>),
 }
 
-/// Finds the longest prefix of an address.
+/// Lookup of the longest prefix that contains an address.
 pub(super) trait Find4: Copy {
     /// Finds the next hop of the longest prefix that contains an address.
     fn find(self, address: u32) -> u16;
@@ -139,7 +139,8 @@ impl Lpm4 {
         }
     }
 
-    /// Returns the table in its current form, for which loops are compiled separately.
+    /// Returns the current form of the table. Callers are generic over the form, so that each form gets its own
+    /// compiled loop.
     #[inline(always)]
     pub(super) fn form(&self) -> Form4<'_> {
         match &self.fib {
@@ -212,7 +213,8 @@ impl Lpm4 {
         }
         let last = address | !mask(length);
         for (&(a, l), &hop) in self.rib.range((address, length + 1)..=(last, 32)) {
-            // Short prefixes have a separate table, so longer ones in the large table need no rewriting.
+            // Short prefixes are in a separate table. Longer prefixes in the large table need not be rewritten for
+            // them.
             if l > length && (length > SHORT_BITS || l <= SHORT_BITS) {
                 tables.fill(a, l, hop)?;
             }

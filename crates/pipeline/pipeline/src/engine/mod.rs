@@ -46,7 +46,7 @@ use update::UpdateQueue;
 pub struct Counters {
     /// Packets received, by ingress port (access, core).
     pub received: [u64; 2],
-    /// Packets sent, by egress port, including those sent by fakedrop.
+    /// Packets sent, by egress port, including packets sent by fakedrop.
     pub sent: [u64; 2],
     /// Packets dropped, by the number of the reason.
     pub dropped: [u64; DropReason::COUNT],

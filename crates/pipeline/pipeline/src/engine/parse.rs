@@ -1,5 +1,5 @@
-//! Admission of frames and removal of tunnels, directly in a slot. The order of the checks is that of
-//! [`crate::declare::Element`].
+//! Admission of frames and removal of tunnels, directly in a slot. The checks have the order that
+//! [`crate::declare::Element`] defines.
 use super::burst::{Meta, Slot};
 use crate::declare::{DropReason, Encapsulation};
 use crate::reference::GTPU_PORT;

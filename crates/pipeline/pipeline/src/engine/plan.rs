@@ -66,7 +66,7 @@ pub(super) enum PrefetchPlan {
 pub(super) struct PathStage {
     pub(super) stage: Stage,
     pub(super) ahead: PrefetchPlan,
-    /// Whether the previous stage prefetches the data that this stage reads.
+    /// Whether an earlier stage prefetches the data that this stage reads.
     pub(super) fetched: bool,
 }
 
@@ -104,7 +104,7 @@ impl PathStage {
         placed
     }
 
-    /// Prefetches for the next stage, if that stage reads data and this stage knows the key. Returns whether it does.
+    /// Lets this stage prefetch the data that a later stage reads, if it knows the key. Returns false otherwise.
     fn look_ahead(&mut self, plan: PrefetchPlan) -> bool {
         let able = match self.stage {
             Stage::Admit { .. } => {

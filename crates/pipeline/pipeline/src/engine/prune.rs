@@ -11,8 +11,7 @@ pub(super) const SHARED: usize = 63;
 /// Number of bits of the first level, and of both levels together.
 const ROOT_BITS: u32 = 16;
 const ALL_BITS: u32 = 24;
-/// Maximum number of sets and second levels that an entry can refer to. Beyond this number, values are no longer
-/// distinguished.
+/// Maximum number of sets, and of second levels. Beyond it, an address gets the set of all tables.
 const NAMES_MAX: usize = 0xffff;
 
 /// The sets of tables for source or destination addresses.
@@ -84,7 +83,7 @@ impl RulePruning {
                 (out.nodes.len() - 1) as u16
             })
         };
-        // Most entries have the same set as the previous entry and contain no longer prefixes.
+        // Without longer prefixes, the second level of an entry has a single set. Equal consecutive entries share it.
         let mut at = 0;
         for run in root.chunk_by(|a, b| a == b) {
             let end = at + run.len();

@@ -1,4 +1,4 @@
-//! Runs the stages of a path. For each stage, this is the loop over a burst with the tables that the stage reads.
+//! Runs the stages of a path. A stage is a loop over a burst, with the tables that the stage reads.
 use super::bridge::{Bridge, FindUserByMac};
 use super::burst::Burst;
 use super::compile::Compiled;
@@ -12,7 +12,7 @@ use super::plan::{PathStage, PrefetchPlan, Stage, Tunnelled};
 use super::translate::Translate;
 use crate::declare::Encapsulation;
 
-/// Runs the stage over the packets in `live`. Returns those that continue.
+/// Runs the stage over the packets in `live`. Returns the packets that continue.
 pub(super) fn run(
     placed: PathStage,
     c: &mut Compiled,

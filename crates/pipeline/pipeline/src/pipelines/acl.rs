@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 parameters! {
-    /// Parameters of pipeline `acl`. The published `classbench-cmd` and `implementation-type` belong to tools that are
-    /// not used here.
+    /// Parameters of pipeline `acl`. TIPSY's `classbench-cmd` and `implementation-type` are omitted, because they
+    /// belong to tools that are not used here.
     Acl, fakedrop true {
         rule_num: u32 = 2, "Number of rules.";
         seed_file: Family = Family::Acl1, "Filter set whose structure the rules have.";

@@ -1,9 +1,9 @@
-//! Addresses of the published configurations. The published generator counts in base 254 and wraps within two bytes.
-//! Here, the count continues in the next byte, so that larger tables have distinct entries.
+//! Addresses as in the configurations of the benchmark TIPSY. TIPSY's generator counts in base 254 and wraps within two
+//! bytes. Here, the count continues in the next byte, so that larger tables have distinct entries.
 use ranlab_packet::Mac;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-/// Returns the published byte sequence: two bytes, the lower one from 1 to 254.
+/// Returns an element of TIPSY's sequence of two bytes, whose lower byte is 1 to 254.
 pub(super) const fn pair(index: u32) -> u32 {
     ((index / 254) << 8) + index % 254 + 1
 }
@@ -80,8 +80,8 @@ pub(super) const fn next_hop(index: u32) -> (Mac, Mac) {
     (mac([0xaa, 0xbb, 0xbb, 0xaa], index), mac([0xee, 0xdd, 0xdd, 0xaa], index))
 }
 
-/// Returns the public side of the translation with this index. Ports are counted first, as published, and begin above
-/// the reserved ones.
+/// Returns the public side of the translation with this index. As in TIPSY, ports are counted before addresses. They
+/// begin above the reserved ports.
 pub(super) const fn public(index: u32) -> (Ipv4Addr, u16) {
     (ipv4(200, 1, index / NAT_PORTS), NAT_PORT_FIRST + (index % NAT_PORTS) as u16)
 }
@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_equal_published_ones() {
+    fn addresses_equal_tipsy_addresses() {
         assert_eq!(station(0).0, Ipv4Addr::new(1, 1, 0, 1));
         assert_eq!(station(254).1.to_string(), "aa:cc:dd:cc:01:01");
         assert_eq!((user(0), server(253)), (Ipv4Addr::new(3, 3, 0, 1), Ipv4Addr::new(2, 0, 254, 2)));

@@ -53,7 +53,7 @@ pub enum Tunneling {
 
 const BY_KEY: ExactId = ExactId(0);
 const BY_ADDRESS: ExactId = ExactId(1);
-/// Maximum number of CPEs and connections with the published addresses.
+/// Maximum number of CPEs and connections with TIPSY's addresses.
 const CPE_MAX: u32 = 64_516;
 
 impl Bng {
@@ -111,8 +111,8 @@ impl Bng {
         }
     }
 
-    /// Returns the published rules. From rule 200 on, the third byte counts, because the published generator would
-    /// overflow its byte.
+    /// Returns TIPSY's rules. From rule 200 on, the third byte is incremented, because TIPSY's generator would overflow
+    /// its byte.
     fn firewall(&self, direction: Direction) -> AclTable {
         let (from, to) = if direction == Direction::Uplink { (25, 26) } else { (27, 28) };
         let rule = |i: u32| {

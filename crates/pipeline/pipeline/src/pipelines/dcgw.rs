@@ -1,5 +1,6 @@
-//! Data centre gateway: virtual machines behind hosts in VXLAN, with address translation towards the network. The
-//! publication lists this pipeline in a table without details, so sizes and addresses follow its other gateways.
+//! Data centre gateway: virtual machines behind hosts in VXLAN, with address translation towards the network. The paper
+//! of the benchmark TIPSY lists this pipeline in a table without details, so sizes and addresses follow the paper's
+//! other gateways.
 use super::gateway::{self, Servers, Subscriber, Subscribers};
 use super::l3fwd::Family;
 use super::{Flow, ParameterError, Reference, TABLE_MAX, addressing, bounded, parameters};

@@ -12,11 +12,11 @@ use ranlab_packet::{Mac, Protocol};
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Published address of the gateway.
+/// Address of the gateway in TIPSY.
 pub(super) const GW_IP: Ipv4Addr = Ipv4Addr::new(200, 0, 0, 1);
-/// Published MAC of the gateway.
+/// MAC address of the gateway in TIPSY.
 pub(crate) const GW_MAC: Mac = Mac([0xaa, 0x22, 0xbb, 0x44, 0xcc, 0x66]);
-/// Published default rate of a user, in bytes per second.
+/// Default rate of a user in TIPSY, in bytes per second.
 pub(super) const RATE_LIMIT: u64 = 10_000;
 /// Default depth of a user's token bucket, in bytes. One frame of the maximum size fits.
 pub(super) const RATE_BURST: u32 = 10_000;
@@ -98,7 +98,7 @@ fn server_prefix6(server: Ipv6Addr) -> Prefix6 {
     Prefix6 { address: Ipv6Addr::from_bits(server.to_bits() >> 64 << 64), length: 64 }
 }
 
-/// Reference of the network side: routes and next hops to the servers.
+/// The network side of an oracle: routes and next hops to the servers.
 pub(super) struct Servers {
     ipv4: Vec<(Prefix4, u32)>,
     ipv6: Vec<(Prefix6, u32)>,
@@ -154,7 +154,7 @@ fn found<P>(routes: &[(P, u32)], matches: impl Fn(&P) -> bool) -> Option<u32> {
     routes.iter().find(|(prefix, _)| matches(prefix)).map(|(_, next_hop)| *next_hop)
 }
 
-/// A user in the reference.
+/// A user in an oracle.
 #[derive(Clone)]
 pub(super) struct Subscriber {
     /// Lookup key of the user by address ([`user_key`]).
@@ -164,7 +164,7 @@ pub(super) struct Subscriber {
     pub(super) bucket: TokenBucket,
 }
 
-/// Reference of the user side: the users with their tunnels and meters.
+/// The user side of an oracle: the users with their tunnels and meters.
 #[derive(Default)]
 pub(super) struct Subscribers {
     by_key: HashMap<u32, Subscriber>,

@@ -37,17 +37,17 @@ parameters! {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Family {
-    /// IPv4, as published.
+    /// IPv4 only, as in TIPSY.
     #[default]
     Ipv4,
     /// IPv6 only.
     Ipv6,
-    /// IPv4 and IPv6 by turns.
+    /// IPv4 and IPv6, alternating.
     Dual,
 }
 
 impl Family {
-    /// Returns whether list entry `index` is IPv6. They alternate, beginning with IPv4.
+    /// Returns whether list entry `index` is IPv6. With [`Self::Dual`], the versions alternate, beginning with IPv4.
     pub(super) const fn is_ipv6(self, index: u32) -> bool {
         match self {
             Self::Ipv4 => false,
@@ -61,7 +61,7 @@ impl Family {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PrefixLengths {
-    /// Consecutive prefixes with the published length of 24 bits, or 48 bits for IPv6.
+    /// Consecutive prefixes, with TIPSY's length of 24 bits for IPv4 and with 48 bits for IPv6.
     #[default]
     Uniform,
     /// Lengths roughly as in Internet tables: 8 to 32, mostly 24; for IPv6 20 to 128, mostly 48.

@@ -157,8 +157,8 @@ impl Mgw {
         };
         let server = |i, present| gateway::server_changes(self.family, i, self.nhop, present);
         let handover = |i: u32| {
-            // As published, handover i of a second moves a user by i + 1 from its first base station. The number
-            // differs between seconds.
+            // As in TIPSY, handover i of a second moves a user from its first base station to the one i + 1 further.
+            // Here, i also counts the handovers of earlier seconds.
             let number = (second as u32).wrapping_mul(self.handover).wrapping_add(i);
             let user = number % self.user;
             let to = (user % self.bst).wrapping_add(number).wrapping_add(1) % self.bst;

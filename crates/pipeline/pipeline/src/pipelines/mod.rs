@@ -1,6 +1,6 @@
-//! The telco pipelines of the published benchmark TIPSY, with the published names and defaults of their parameters. Each
-//! pipeline has its declaration (`build`), traffic (`frame`, `events`) and slow reference (`oracle`) in one file.
-//! User-declared pipelines are in [`own`].
+//! The telco pipelines of the benchmark TIPSY, with TIPSY's names and defaults of their parameters. Each pipeline has
+//! its declaration (`build`), traffic (`frame`, `events`) and oracle in one file. User-declared pipelines are in
+//! [`own`].
 pub mod acl;
 mod addressing;
 pub mod bng;
@@ -75,12 +75,12 @@ pub enum Spread {
     /// Evenly over the second.
     #[default]
     Even,
-    /// All events at the beginning of the second, as in the published controller.
+    /// All events at the beginning of the second, as in TIPSY's controller.
     Burst,
 }
 
-/// Declares the parameters of a pipeline with their published names, one per line: `name: Type = default, "meaning";`.
-/// Adds the parameters common to all pipelines.
+/// Declares the parameters of a pipeline with TIPSY's names, one per line: `name: Type = default, "meaning";`. Adds the
+/// parameters common to all pipelines.
 macro_rules! parameters {
     ($(#[$meta:meta])* $name:ident, fakedrop $fakedrop:literal {
         $($(#[$field_meta:meta])* $field:ident: $type:ty = $default:expr, $doc:literal;)*
@@ -131,7 +131,7 @@ macro_rules! each {
 }
 
 impl Pipeline {
-    /// Returns the ten published pipelines with their defaults.
+    /// Returns TIPSY's ten pipelines with their defaults.
     #[must_use]
     pub fn all() -> [Self; 10] {
         [
@@ -148,7 +148,7 @@ impl Pipeline {
         ]
     }
 
-    /// Returns the published name of the pipeline.
+    /// Returns the name of the pipeline in TIPSY and in scenarios.
     #[must_use]
     pub const fn name(&self) -> &'static str {
         match self {
@@ -177,8 +177,8 @@ impl Pipeline {
         each!(self, p => p.check())
     }
 
-    /// Returns the number of entries of the table that decides in this direction. This number is the published default
-    /// size of a trace.
+    /// Returns the number of entries of the table that decides in this direction. As in TIPSY, this number is the
+    /// default size of a trace.
     #[must_use]
     pub fn table_entries(&self, direction: Direction) -> u64 {
         each!(self, p => p.table_entries(direction))
@@ -204,14 +204,15 @@ impl Pipeline {
         })
     }
 
-    /// Returns a new reference in the static state.
+    /// Returns a new oracle, to which no event has been applied.
     pub fn oracle(&self) -> Result<Oracle, ParameterError> {
         self.check()?;
         Ok(each!(self, p => Oracle { fakedrop: p.fakedrop, reference: Box::new(p.oracle()) }))
     }
 }
 
-/// The reference of a pipeline, which gives the required result of every engine and backend for every packet.
+/// The oracle of a pipeline: a slow reference implementation. For every packet, its result is the required result of
+/// all engines and backends.
 pub struct Oracle {
     fakedrop: bool,
     reference: Box<dyn Reference>,

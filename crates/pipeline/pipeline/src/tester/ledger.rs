@@ -175,8 +175,8 @@ impl DeviceCounters {
         }
     }
 
-    /// Returns the number of lost packets without a known cause: intended = sent + late + ring full + unfit, sent =
-    /// received + lost, and lost = causes + this number.
+    /// Returns the number of lost packets without a known cause (`unknown`). The counters are consistent if intended =
+    /// sent + late + ring full + unfit, sent = received + lost, and lost = causes + unknown.
     ///
     /// # Errors
     /// The counters are not consistent.

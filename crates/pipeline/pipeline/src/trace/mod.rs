@@ -1,4 +1,5 @@
-//! Traffic of a pipeline: a pure function of configuration and seed, for any number of threads.
+//! Generates the traffic of a pipeline. The result depends only on configuration and seed, not on the number of
+//! threads.
 //!
 //! A pipeline's `frame` builds a flow's packets from the flow's random stream. The number of active flows, their
 //! popularity and the packet lengths are chosen here, independent of table sizes.
@@ -20,7 +21,7 @@ use sizes::Picker;
 const LINE: usize = 64;
 /// Number of packets per random stream. Threads divide a trace into units of this size.
 const CHUNK_PACKETS: u64 = 1024;
-/// Minimum number of packets of a trace whose length follows the table size, as published.
+/// Minimum number of packets of a trace whose length follows the table size, as in TIPSY.
 const PACKETS_LEAST: u64 = 1024;
 /// Maximum number of packets in a trace: 16 Mi packets of 64 bytes are 1 GiB.
 pub const PACKETS_MAX: u64 = 1 << 24;
@@ -42,7 +43,7 @@ pub enum Directions {
     Bidir,
 }
 
-/// Configuration of the traffic. Names and defaults are the published ones where they exist.
+/// Configuration of the traffic. Parameters that TIPSY also has keep TIPSY's names and defaults.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct Traffic {

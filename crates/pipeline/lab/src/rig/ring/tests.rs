@@ -1,5 +1,5 @@
-//! Packet accounting of a window, from the counters of both sides. The components themselves are tested in
-//! `ranlab-pipeline-lab` and in `tests/e2e/ring.sh`.
+//! Tests the packet accounting of a window from the counters of tester and switch. The components themselves are tested
+//! in `ranlab-pipeline-lab` and in `tests/e2e/ring.sh`.
 
 use std::collections::BTreeMap;
 
@@ -112,7 +112,7 @@ fn contradictory_counters_invalidate_the_repeat() {
 
 /// Drops are described by core. If the sum lacks a core's counter, the repeat is invalid.
 #[test]
-fn core_counters_add_up_to_the_switch() {
+fn core_counters_add_up_to_switch_counters() {
     let core = |received, miss: u64, ring_full| RingCounters {
         received,
         dropped: [("miss".to_owned(), miss)].into(),

@@ -24,7 +24,7 @@ const FIRST_RULE: u32 = 65_530;
 const IPV4_ONLY: &[&str] = &["ip"];
 const BOTH: &[&str] = &["ip", "ipv6"];
 
-/// An element with its table and its direction.
+/// An element with its direction and its OpenFlow table.
 #[derive(Clone, Copy)]
 struct Step<'a> {
     request: BackendRequest<'a>,
@@ -105,7 +105,7 @@ pub(super) fn translate(request: &BackendRequest<'_>, dialect: Dialect) -> Trans
     out
 }
 
-/// Writes table 0: selects the direction, and forwards what the bridge's own tunnels send.
+/// Writes table 0: selects the direction, and forwards the packets that the bridge's own tunnels send.
 fn dispatch(request: &BackendRequest<'_>, dialect: Dialect, text: &mut String) {
     let cookie = dialect.cookie();
     for direction in request.directions {
@@ -253,7 +253,7 @@ fn decap(step: &Step<'_>, kind: Encapsulation, local: Ipv4Addr, text: &mut Strin
     let _ = writeln!(text, "flow add table=0,priority={EXACT},in_port={port},actions={next}");
 }
 
-/// Returns the match for a key of an exact table, as read by the element that uses the table.
+/// Returns the match for a key of an exact table. The element that uses the table determines the field.
 fn key_match(element: &Element, key: u64) -> String {
     let side = |four: &str, six: &str| match u32::try_from(key) {
         Ok(key) => format!("ip,{four}={}", Ipv4Addr::from_bits(key)),
@@ -329,7 +329,7 @@ fn route(step: &Step<'_>, matches: &str, length: u8, hop: Option<u32>) -> String
 
 fn leave(step: &Step<'_>, id: u32) -> String {
     let life = if *step.element == Element::Forward { "dec_ttl," } else { "" };
-    // Only IP has a TTL. The TTL change is omitted for other packets.
+    // Only IP packets have a TTL, so a flow that decrements it is written for each IP version.
     let group = step.dialect.group(id);
     let matches = step.dialect.hop(id);
     if life.is_empty() {

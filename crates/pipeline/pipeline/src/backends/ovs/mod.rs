@@ -129,7 +129,7 @@ fn lacks(request: &BackendRequest<'_>) -> Vec<UnsupportedElement> {
             Element::Decap { kind: Encapsulation::Gtp { .. }, ipv6: true, .. } => {
                 lacks.push(UnsupportedElement {
                     element: element_name(element),
-                    // Version 3.1 lost all IPv6 packets inside GTP-U in comparison with the oracle.
+                    // In a comparison with the oracle, version 3.1 lost all IPv6 packets inside GTP-U.
                     reason: Reason::NotWritten("IPv6 inside GTP-U"),
                 })
             }

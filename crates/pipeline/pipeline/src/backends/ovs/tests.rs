@@ -17,7 +17,7 @@ fn golden(name: &str, found: &str) {
     assert!(expected == found, "{} differs:\n{found}", path.display());
 }
 
-/// Small pipelines that contain every element of the ten published ones.
+/// Small pipelines that contain every element of TIPSY's ten pipelines.
 const SMALL: [&str; 10] = [
     r#"{"name":"portfwd","mac-swap-upstream":"02:00:00:00:00:07"}"#,
     r#"{"name":"l2fwd"}"#,

@@ -246,7 +246,7 @@ fn lack(
     }
 }
 
-/// Returns the requirement that a classifier of users' addresses does not meet, if any.
+/// Returns the first requirement that a classifier of users' addresses cannot meet, if there is one.
 fn lack_of_classifier(request: &BackendRequest<'_>, users: u64, has_ipv6: bool) -> Option<Reason> {
     if !request.declaration.fakedrop {
         return Some(Reason::NotWritten("the drop of packets of unknown users"));

@@ -82,7 +82,7 @@ impl Feed {
         (number(1) + number(2) + number(3), number(2) + number(3))
     }
 
-    /// Returns the program, with or without the pipeline of these paths.
+    /// Returns the program that feeds the trace into a pipeline, or, if `pipeline` is false, only copies the packets.
     #[must_use]
     pub fn program(&self, request: &BackendRequest<'_>, pipeline: bool) -> Program {
         let mut code = Code::default();

@@ -298,8 +298,8 @@ impl Path<'_> {
         self.holds();
     }
 
-    /// Checks the length of the frame, whose end is in register 3. It must have at least the length in register 5,
-    /// which becomes the length of the packet.
+    /// Drops the packet unless the frame, whose end is in register 3, can hold the length in register 5. [`LENGTH`]
+    /// becomes this length.
     fn holds(&mut self) {
         let drop = self.drop;
         let asm = self.asm();

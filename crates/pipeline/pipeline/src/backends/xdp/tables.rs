@@ -67,7 +67,7 @@ pub(super) const fn kind_number(kind: Encapsulation) -> u8 {
     }
 }
 
-/// Returns the maps that the elements of these paths read.
+/// Returns the maps that the elements of a request read.
 pub(super) fn used(request: &BackendRequest<'_>) -> BTreeSet<MapId> {
     let mut used = BTreeSet::new();
     for (_, element) in request.elements() {
@@ -89,7 +89,7 @@ pub(super) fn used(request: &BackendRequest<'_>) -> BTreeSet<MapId> {
     used
 }
 
-/// Returns the definition of a map with space for the given entries and later ones.
+/// Returns the definition of a map with space for the given number of entries and for later additions.
 pub(super) fn shape(id: MapId, entries: usize) -> MapShape {
     let (kind, key_bytes, value_bytes) = match id {
         MapId::Users => (MapKind::Array, 4, user::BYTES),

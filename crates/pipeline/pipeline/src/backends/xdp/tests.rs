@@ -14,7 +14,7 @@ fn object(json: &str) -> Object {
 fn tables_become_map_entries() {
     let text = object(r#"{"name":"l3fwd","upstream-l3-table-size":2,"family":"ipv4"}"#).whole();
     assert!(text.contains("map Routes4(0) LpmTrie key 8 value 4 entries"), "{text}");
-    // The entries are a /24 of the published addresses with its next hop, and the group table.
+    // The entries are a /24 of TIPSY's addresses with its next hop, and the group table.
     assert!(text.contains("set Routes4(0) 18000000"), "{text}");
     assert_eq!(text.matches("set Hops ").count(), 3, "{text}");
     assert_eq!(text.matches("program ").count(), 2, "{text}");
@@ -44,7 +44,7 @@ fn handover_changes_tunnel_and_keeps_meter() {
 }
 
 #[test]
-fn limits_are_reported_and_programs_link_maps() {
+fn limits_are_reported_and_map_descriptors_are_linked() {
     let declaration = serde_json::from_str::<Pipeline>(r#"{"name":"acl","rule-num":4097}"#).unwrap();
     let declaration = declaration.build().unwrap();
     let refused = Xdp.translate(&BackendRequest { declaration: &declaration, directions: BOTH }).unwrap_err();

@@ -18,8 +18,8 @@ pub(super) enum Rule {
     V6(AclRule<Prefix6>),
 }
 
-/// Parses all rules of a file. Empty lines and lines that begin with `#` are skipped. Also returns a sentence about
-/// fields that were read but are not matched, if any.
+/// Parses all rules of a file. Empty lines and lines that begin with `#` are skipped. Also returns a note if the file
+/// has fields that are not matched.
 pub(super) fn rules(file: &str, text: &str) -> Result<(Vec<Rule>, Option<String>), OwnError> {
     let lines = Lines::new(file, "");
     let mut rules = Vec::new();

@@ -81,7 +81,7 @@ struct State {
 struct Walk<'a, 'b> {
     named: &'a Named,
     blocks: &'a BTreeMap<&'b str, Vec<Item<'b>>>,
-    /// Names of the blocks that are being read, which detects a block that contains itself.
+    /// Names of the blocks that are being read, to detect a block that contains itself.
     open: Vec<&'b str>,
     state: State,
     count: usize,

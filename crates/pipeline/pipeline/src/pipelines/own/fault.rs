@@ -20,13 +20,13 @@ pub enum OwnFault {
     #[error("not TOML: {0}")]
     Syntax(String),
     /// An unknown name.
-    #[error("there is no {what} \"{name}\"; allowed are {allowed}")]
+    #[error("there is no {what} \"{name}\"; {allowed}")]
     Unknown {
         /// Kind of the object with the unknown name.
         what: &'static str,
         /// Name given in the file.
         name: String,
-        /// Allowed names, separated by commas.
+        /// Description of the allowed names, as the end of a sentence.
         allowed: String,
     },
     /// A required field is missing.

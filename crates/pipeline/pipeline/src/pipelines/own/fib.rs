@@ -62,7 +62,7 @@ impl Hops {
         std::mem::take(&mut self.added)
     }
 
-    /// Numbers further next hops from `first`.
+    /// Continues the numbering of next hops at `first`.
     pub(super) fn continue_from(&mut self, first: u32) {
         self.first = first;
     }

@@ -126,7 +126,7 @@ pub(super) fn rules(fields: &mut Fields<'_>, table: &mut AclTable) -> Result<()>
 /// Returns translations from one IPv4 network to another.
 ///
 /// Inside addresses are in an order determined by the seed, with several ports each. An exact table generated with the
-/// same network and seed has the same order. Outside, ports are numbered first, then addresses.
+/// same network and seed has the same order. On the outside, ports are counted before addresses.
 pub(super) fn translations(fields: &mut Fields<'_>) -> Result<Vec<(NatKey, Nat)>> {
     let count = count(fields, ENTRIES_MAX as u64)?;
     let seed = seed(fields)?;

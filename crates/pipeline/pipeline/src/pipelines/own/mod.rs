@@ -1,7 +1,6 @@
 //! User-defined pipelines: tables and elements from a TOML file. Entries are listed in the file, generated from a seed,
-//! read from a ClassBench filter set, or from a
-//! routing table. `docs/how-to/own-pipelines.md` describes the fields. Generated traffic matches
-//! the tables. The oracle processes the elements one packet at a time, as defined.
+//! or read from a ClassBench filter set or a routing table. `docs/how-to/own-pipelines.md` describes the fields.
+//! Generated traffic matches the tables. The oracle processes one packet at a time, element by element.
 //!
 //! This module opens no files. The caller reads them and passes the texts ([`Source`]); [`files`] returns the names
 //! of the files that a pipeline needs.
@@ -252,7 +251,7 @@ impl Own {
     }
 }
 
-/// Returns the oracle of any declaration, for comparison with a published pipeline's own oracle.
+/// Returns the element-wise oracle of a declaration, for comparison with the separate oracle of a TIPSY pipeline.
 #[cfg(test)]
 pub(super) fn oracle_of(declaration: &Declaration) -> super::Oracle {
     super::Oracle {

@@ -179,7 +179,7 @@ impl<'a> Fields<'a> {
         self.parsed(field, allowed)?.ok_or_else(|| self.fault(missing))
     }
 
-    /// Returns the value of a text field with several allowed names.
+    /// Returns the value that `choices` assigns to the name in a text field.
     pub(super) fn choice<T: Copy>(
         &mut self,
         field: &'static str,
@@ -215,10 +215,14 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// Joins names with commas.
+/// Describes the allowed names, as the end of an error message.
 pub(super) fn list<'a>(names: impl Iterator<Item = &'a str>) -> String {
     let names: Vec<&str> = names.take(NAMES_TOLD_MAX).collect();
-    if names.is_empty() { "none: none is declared".to_owned() } else { names.join(", ") }
+    if names.is_empty() {
+        "the file declares none".to_owned()
+    } else {
+        format!("allowed are {}", names.join(", "))
+    }
 }
 
 /// Maximum number of names in a message.

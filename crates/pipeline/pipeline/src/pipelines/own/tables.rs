@@ -53,7 +53,7 @@ pub(super) struct Named {
     pub(super) routes: Names,
     pub(super) acls: Names,
     pub(super) nats: Names,
-    /// Name of the next hops, number of the first one, and count.
+    /// Groups of next hops: name, number of the first next hop, and count.
     hops: Vec<(String, u32, u32)>,
     tunnels: Vec<(String, u32, u32)>,
     /// Whether every user has a tunnel.

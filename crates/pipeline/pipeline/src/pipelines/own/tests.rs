@@ -77,10 +77,10 @@ fn engine_equals_oracle(pipeline: &Pipeline, packets: u64, seed: u64, isa: Isa) 
     fates
 }
 
-/// The element-wise oracle gives the same results as the oracles of the published pipelines, which are implemented
+/// The element-wise oracle gives the same results as the oracles of TIPSY's pipelines, which are implemented
 /// independently.
 #[test]
-fn element_wise_oracle_equals_published_oracles() {
+fn element_wise_oracle_equals_tipsy_pipeline_oracles() {
     for (seed, pipeline) in (1..).zip(Pipeline::all()) {
         let declaration = pipeline.build().unwrap();
         let mut theirs = pipeline.oracle().unwrap();
@@ -208,7 +208,7 @@ fn errors_contain_line_and_allowed_values() {
         ),
         (
             with("", &format!("{admit}, {{ element = \"route\", table = \"r\" }}")),
-            "there is no route table \"r\"; allowed are none",
+            "there is no route table \"r\"; the file declares none",
         ),
         (
             with(
@@ -228,7 +228,7 @@ fn errors_contain_line_and_allowed_values() {
         ),
         (
             with("[users]\ngenerate = { count = \"many\" }", emit),
-            "there is no parameter \"many\"; allowed are none",
+            "there is no parameter \"many\"; the file declares none",
         ),
         (
             with("[parameters]\nmany = 9_000_000\n[users]\ngenerate = { count = \"many\" }", emit),
@@ -441,7 +441,7 @@ fn random_pipeline(random: &mut Random) -> String {
     text
 }
 
-/// Engine and oracle also agree for orders of elements that no published pipeline has.
+/// Engine and oracle also agree for orders of elements that no TIPSY pipeline has.
 #[test]
 fn random_pipelines_forward_like_oracles() {
     let mut fates = BTreeMap::new();

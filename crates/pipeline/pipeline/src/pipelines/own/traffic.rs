@@ -1,6 +1,6 @@
-//! Traffic that matches the tables of a declared pipeline. The first element that reads a field determines it by the
-//! flow's number, but translations have precedence. A field that no element reads is drawn from the flow's random
-//! stream.
+//! Traffic that matches the tables of a declared pipeline. The flow's number selects the table entries that its packets
+//! match. If several elements read a field, translations have precedence, then the first element. All other bits are
+//! drawn from the flow's random stream.
 use crate::declare::{
     AclRule, Declaration, Direction, Element, Encapsulation, ExactId, Prefix4, Prefix6, Tables, TcpFlags,
 };
@@ -46,7 +46,7 @@ pub(super) fn frame(declaration: &Declaration, flow: Flow, random: &mut Random, 
     let elements: Vec<&Element> = declaration.path(direction).blocks.iter().flatten().collect();
     let mut chosen = Chosen::default();
     let cut = elements.iter().position(|element| matches!(element, Element::Decap { .. }));
-    // An element before the removal of a tunnel reads outer headers. The tunnel already determines these.
+    // An element before the removal of a tunnel reads outer headers. The tunnel already determines these headers.
     let outer = |at: usize| cut.is_some_and(|cut| at < cut);
     // Translations are evaluated first, because they read the most fields: address, protocol and port.
     let translates =

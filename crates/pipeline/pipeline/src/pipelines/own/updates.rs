@@ -129,7 +129,7 @@ impl Updates {
     }
 }
 
-/// Recorded updates of a published pipeline. Next hops are numbered in the order of appearance.
+/// Recorded updates for pipeline `l3fwd`. Next hops are numbered in the order of their appearance.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(try_from = "Recorded", into = "Recorded")]
 pub struct Replay {

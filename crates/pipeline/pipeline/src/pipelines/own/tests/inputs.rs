@@ -128,9 +128,9 @@ fn recorded_updates_change_the_first_table() {
     }
 }
 
-/// The published router replays the same files. Its next hops are entries of the router's group table.
+/// Pipeline `l3fwd` also replays such files. The next hops are then entries of its group table.
 #[test]
-fn recorded_updates_change_the_published_router() {
+fn recorded_updates_change_pipeline_l3fwd() {
     let recorded =
         "0 a 203.0.113.0/25 192.0.2.9\n0 a 203.0.113.0/24 192.0.2.74\n1 w 203.0.113.0/25 0.0.0.0\n";
     let pipeline: Pipeline = serde_json::from_value(serde_json::json!({
