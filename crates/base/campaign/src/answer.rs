@@ -1,4 +1,4 @@
-//! Form of every measured number that leaves the campaign: value, interval, and qualifications.
+//! Form in which every measured number leaves the campaign: its value, its interval, and its qualifications.
 //!
 //! Text, JSON, CSV, reports, comparisons and sizing all render an [`Answer`]. A number that is only a bound (an open-ended
 //! search, a censored percentile) stays a bound in each of them.
@@ -68,11 +68,11 @@ impl LimitedBy {
 pub struct Answer {
     /// Mean over the repeats that count; for a bound, the bound itself.
     pub value: f64,
-    /// Half width of the symmetric interval over repeats. `None`: a single repeat, an open end, or an
-    /// asymmetric interval (see [`interval`](Self::interval)).
+    /// Half width of the symmetric interval over repeats. `None` for a single repeat, for an interval with an open end,
+    /// and for an asymmetric interval (see [`interval`](Self::interval)).
     pub half_width: Option<f64>,
-    /// Interval at [`confidence`](Self::confidence); an open end is infinite. `None`: a single repeat, so the
-    /// spread is unknown.
+    /// Interval at [`confidence`](Self::confidence); an open end is infinite. `None` for a single repeat, whose spread
+    /// is unknown.
     pub interval: Option<(f64, f64)>,
     /// Confidence of the interval, 0 to 1.
     pub confidence: f64,
@@ -89,9 +89,9 @@ pub struct Answer {
 /// Qualifications that a point's repeats share.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct Qualified {
-    /// Largest share of the load that a repeat did not send; `None`: not measured.
+    /// Largest share of the load that a repeat did not send; `None` if it was not measured.
     pub unsent_share: Option<f64>,
-    /// Mean share of the offered load that the system dropped; `None`: not measured.
+    /// Mean share of the offered load that the system dropped; `None` if it was not measured.
     pub dropped_share: Option<f64>,
     /// Repeats that other work on the machine disturbed.
     pub disturbed: usize,
@@ -127,10 +127,10 @@ impl Qualified {
 const SHARE_NOTED: f64 = 1e-3;
 
 impl Answer {
-    /// Returns the result for a metric at a point; `None` if no counting repeat has it, or if it is a fingerprint that
-    /// differs between repeats.
+    /// Returns the result for a metric at a point. Returns `None` if no repeat that counts has the metric, or if the
+    /// metric is a fingerprint that differs between repeats.
     pub fn at(results: &Results, point: &PointResult, name: &str) -> Option<Self> {
-        // A fingerprint in which repeats differ has no mean.
+        // A fingerprint that differs between repeats has no mean.
         results.summary(point, name)?;
         let answer =
             Self::from_estimate(&results.estimate(point, name)?, results.scenario.measure.confidence);
@@ -220,7 +220,7 @@ impl Answer {
     }
 }
 
-/// Returns the reason why the measurement of a number that is a bound ended.
+/// Returns the reason why the measurement ended before it reached the true value; `None` if the number is not a bound.
 fn limited_by(results: &Results, point: &PointResult, name: &str, bound: Bound) -> Option<LimitedBy> {
     if bound == Bound::Exact {
         return None;
@@ -245,8 +245,8 @@ fn limited_by(results: &Results, point: &PointResult, name: &str, bound: Bound) 
     Some(if ended { LimitedBy::Range } else { LimitedBy::Budget })
 }
 
-/// Relative distance within which a search's result counts as the end of its range. Loads are reported as
-/// they were sent, and up to 1 % may be missing.
+/// Relative distance from an end of a search's range within which a result counts as this end. A result is the load
+/// that was sent, and up to 1 % of the load may be missing.
 const RANGE_END: f64 = 0.011;
 
 /// Formats a mean with the half width of its interval, both rounded to the precision of the interval: `1009 ± 24`.
@@ -255,7 +255,7 @@ fn with_half_width(mean: f64, half: f64) -> String {
     if half.is_nan() || half <= mean.abs() * 1e-12 || !half.is_finite() || !mean.is_finite() {
         return short(mean);
     }
-    // Two digits of the interval; the mean has the same precision.
+    // The interval has two significant digits, and the mean has as many decimals.
     let digits = (1 - half.log10().floor() as i32).clamp(0, 12) as usize;
     format!("{mean:.digits$} ± {half:.digits$}")
 }

@@ -8,18 +8,19 @@ use crate::renamed::Renames;
 use crate::scenario::{Scenario, Sweep};
 use crate::value::Value;
 
-/// Format of stored results: increased when a stored number changes its meaning.
+/// Format version of stored results. It is increased when a stored number changes its meaning.
 pub const RESULT_FORMAT: u32 = 2;
 
 /// Versions that a result was measured with.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Behaviour {
-    /// [`RESULT_FORMAT`] of the version that stored it.
+    /// [`RESULT_FORMAT`] of the program version that stored the result.
     pub format: u32,
     /// Digest of the measured part of the scenario: rig, settings, sweep, search and repeats, without figures
     /// and expectations.
     pub scenario: String,
-    /// The digest as versions before 2026-11-29 stored it, which contained the descriptions of swept keys. Only compared.
+    /// Digest in the form of versions before 2026-11-29, which includes the descriptions of swept keys. It is compared
+    /// with stored digests, but not stored.
     #[serde(skip)]
     described: String,
     /// Behaviour version of the rig.
@@ -35,7 +36,7 @@ impl Behaviour {
         let described = digest(scenario, &scenario.sweep, renames);
         let mut sweep = scenario.sweep.clone();
         for axis in &mut sweep.axes {
-            // A better description of a key does not change what is measured.
+            // A change of a key's description does not change what is measured.
             axis.about.clear();
         }
         let scenario = digest(scenario, &sweep, renames);
@@ -66,8 +67,8 @@ impl Behaviour {
     }
 }
 
-/// Returns FNV-1a over the measured part of a scenario: the same in every process and version. A rename does not change
-/// the meaning, so the earlier names are used.
+/// Returns the FNV-1a hash of the measured part of a scenario, which is equal in all processes and versions. A rename
+/// does not change the meaning, so the hash uses the earlier names.
 fn digest(scenario: &Scenario, sweep: &Sweep, renames: &Renames) -> String {
     let Scenario { rig, settings, search, measure, quick, .. } = scenario;
     let earlier = |path| renames.earlier(path).unwrap_or(path);
@@ -111,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn description_of_swept_key_does_not_change_the_meaning() {
+    fn description_of_swept_key_does_not_make_result_stale() {
         let described = |about: &str| {
             let text = "title = \"t\"\nrig = \"mock\"\n[sweep.axes]\n\"load.workers\" = [1, 2]\n";
             let rig = MockRig::default().describe();
@@ -122,7 +123,8 @@ mod tests {
         };
         let today = described("number of workers");
         assert_eq!(today.stale(Some(&described("workers"))), None);
-        // A digest of an earlier version contains the description. It still represents the same words.
+        // A digest stored by an earlier version includes the description. It is valid only while the description is
+        // unchanged.
         let earlier = |about: &str| {
             let kept = described(about);
             Behaviour { scenario: kept.described.clone(), ..kept }

@@ -1,4 +1,4 @@
-//! Static description of a rig.
+//! Static description of a rig: its keys, metrics and needs.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use crate::metric::Metric;
 use crate::schema::Key;
 use crate::value::Value;
 
-/// Duration of a repeat, for the expected duration of a campaign.
+/// Duration of a repeat, from which the expected duration of a campaign is computed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum RepeatTime {
     /// Warm-up and window.
@@ -17,9 +17,10 @@ pub enum RepeatTime {
     Windows,
     /// The window only, without a warm-up.
     Window,
-    /// Value of this setting.
+    /// The value of this setting.
     Setting(&'static str),
-    /// Computed results take no time: 0 if the setting has one of these values. Otherwise the warm-up and the window.
+    /// Zero if the setting has one of these values, because the results are then computed. Otherwise the warm-up and
+    /// the window.
     ComputedWhen(&'static str, &'static [&'static str]),
 }
 
@@ -81,7 +82,7 @@ const TIMEOUTS_PER_TRIAL: u32 = 3;
 /// Time after which a request without a response counts as lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ResponseTimeout {
-    /// Setting that defines it.
+    /// Setting that defines the time-out.
     pub setting: Option<&'static str>,
     /// Time-out without that setting.
     pub default: Duration,

@@ -1,4 +1,4 @@
-//! Verdicts: published statements compared with the measurement.
+//! Verdicts on expectations: compares published statements with the measurement.
 
 mod count;
 mod laws;
@@ -25,8 +25,8 @@ named! {
         /// The expectation does not hold, and need not hold, because it is an absolute value from other hardware. No
         /// setting is tuned to reach it.
         Differs = "differs",
-        /// The measurement does not decide. Either the measured interval lies on both sides of the expected value, or a
-        /// single repeat has no interval, or other work disturbed repeats that the scenario keeps. More or quieter
+        /// The measurement does not decide. The measured interval may lie on both sides of the expected value. A single
+        /// repeat may have no interval. Other work may have disturbed repeats that the scenario keeps. More or quieter
         /// repeats would decide.
         Inconclusive = "inconclusive",
         /// The expectation does not hold, and was marked `required`.
@@ -51,7 +51,7 @@ pub struct Judged {
     pub paper: String,
     /// The measured value.
     pub ours: String,
-    /// Number of repeats, the smallest of several points; 0 without a measurement.
+    /// Number of repeats; with several points, the smallest number. 0 without a measurement.
     pub repeats: usize,
     /// Source: the published work or the author.
     pub class: Class,
@@ -113,7 +113,7 @@ fn judge_one(results: &Results, expect: &Expect) -> Judged {
     }
 }
 
-/// Returns the known cause of a deviation in this project's measurements.
+/// Returns the cause of a deviation that the scenario states, or a general phrase.
 fn cause(expect: &Expect) -> &str {
     match (expect.cause.as_str(), expect.class, &expect.law) {
         ("", Class::Own, _) => "does not hold here",

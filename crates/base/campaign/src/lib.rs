@@ -1,4 +1,8 @@
-//! The experiment engine, without radio terms: it handles points, rigs and samples.
+//! The experiment engine, without radio terms.
+//!
+//! A campaign measures the points of a scenario, which are the combinations of the values of its axes. At each point, a
+//! [`Rig`](rig::Rig) starts the system under test and loads it. Each point is measured in several repeats. A repeat is
+//! one measurement window, or a search that consists of many trials.
 #![deny(missing_docs)]
 
 pub mod answer;

@@ -20,13 +20,13 @@ pub const OTHER_SHARE: &str = "host.other_share";
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Noise {
-    /// Other work changes the metric as far as it delays the system: rates and latencies.
+    /// Rates and latencies. Other work changes the metric as far as it delays the system.
     #[default]
     Time,
-    /// Other work changes the metric by at most a factor of two, through caches and shared cores: CPU time and memory
-    /// of the system, and the fastest of many responses.
+    /// CPU time and memory of the system, and the fastest of many responses. Other work changes the metric by at most a
+    /// factor of two, through caches and shared cores.
     Bounded,
-    /// Other work does not change the metric, once the load was sent: bytes, messages, packets.
+    /// Bytes, messages and packets. Other work does not change the metric, once the load was sent.
     Counted,
 }
 
@@ -35,13 +35,13 @@ pub enum Noise {
 pub struct Metric {
     /// Name with the unit last (`sut.cpu_cores`, `rtt_us`).
     pub name: String,
-    /// Unit as people read it.
+    /// Unit, for display.
     pub unit: String,
     /// The better direction.
     pub better: Better,
     /// Kind of data that a recorder stores for the metric.
     pub kind: MetricKind,
-    /// One line for people: meaning and point of measurement.
+    /// Description in one line: what is measured, and where.
     pub comment: String,
     /// Condition under which one repeat suffices.
     #[serde(default)]
@@ -55,7 +55,7 @@ pub struct Metric {
     /// Extent to which other work can change the metric.
     #[serde(default)]
     pub noise: Noise,
-    /// Metric of the same point that contains the limit of this metric, which figures draw as a line.
+    /// Name of the metric whose value at the same point is the limit of this metric. Figures draw the limit as a line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<String>,
     /// Earlier name, which scenarios and stored results may still use.
@@ -67,8 +67,8 @@ pub struct Metric {
 /// was not measured, whatever the reason. Missing load is therefore never accepted, unlike disturbance by other work.
 pub const UNSENT_AT_MOST: f64 = 0.01;
 
-/// Condition under which a metric is the same number for the same configuration and seed on any machine, so
-/// that a single repeat suffices for a verdict. A metric that depends on time is never exact.
+/// Condition under which a metric is the same number for the same configuration and seed on any machine. A single
+/// repeat then suffices for a verdict. A metric that depends on time is never exact.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Exact {
@@ -110,7 +110,7 @@ pub enum MetricKind {
 /// The suffixes under which a distribution becomes metrics.
 pub const HISTOGRAM_SUFFIXES: [&str; 8] = ["mean", "p50", "p75", "p90", "p99", "p999", "max", "n"];
 
-/// A table of metrics, one to a line: kind, better, name, unit, comment, and the methods that follow [`Metric::new`].
+/// A table of metrics, one per line: kind, better, name, unit, comment, and the methods that follow [`Metric::new`].
 #[macro_export]
 macro_rules! metrics {
     ($($kind:ident $better:ident $name:tt $unit:literal $comment:literal $(.$method:ident($($argument:tt)*))*;)*) => {
@@ -202,7 +202,7 @@ impl Metric {
         self
     }
 
-    /// Declares that another metric contains the limit of this metric.
+    /// Declares that the value of another metric is the limit of this metric.
     pub fn limited_by(mut self, metric: &str) -> Self {
         self.limit = Some(metric.to_owned());
         self

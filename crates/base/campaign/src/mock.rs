@@ -108,7 +108,7 @@ fn metrics() -> Vec<Metric> {
     }
 }
 
-/// Records the throughput of the scaling law with noise; load beyond it is lost.
+/// Records the throughput of the scaling law with noise. Load beyond this throughput is lost.
 fn usl(run: &Run<'_>, recorder: &mut Recorder, rng: &mut ChaCha8Rng, rate: f64) -> Outcome {
     let number = |path| run.number(path).unwrap_or_default();
     let workers = number("load.workers");
@@ -145,7 +145,7 @@ fn queue(
     let refuse = |_| RigError::Rig("rate and service time must be above 0".to_owned());
     let gap = Exp::new(rate / 1e6).map_err(refuse)?;
     let service = Exp::new(1.0 / service_us).map_err(refuse)?;
-    // Waiting time in equilibrium: none with probability 1 - load, otherwise exponential.
+    // In equilibrium, the waiting time is 0 with probability 1 - load, otherwise it is exponential.
     let mut free_us = match Exp::new((1.0 - load).max(1e-9) / service_us) {
         Ok(waiting) if load < 1.0 && rng.random::<f64>() < load => waiting.sample(rng),
         _ => 0.0,

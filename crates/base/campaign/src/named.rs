@@ -1,4 +1,4 @@
-//! Closed sets of named members.
+//! Macro for enums whose members have names in files and results.
 
 /// Declares a closed set of named members, with their names in files and results.
 macro_rules! named {

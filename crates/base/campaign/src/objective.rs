@@ -1,4 +1,4 @@
-//! Load that a campaign served within an objective: measured capacity for sizing.
+//! Measured capacity for sizing: the largest load that a system served within an objective.
 
 use serde::Serialize;
 
@@ -21,7 +21,7 @@ pub struct Objective {
 pub struct ServedLoad {
     /// The load, as a value of its axis.
     pub load: f64,
-    /// Cores that the system used for it.
+    /// Cores that the system used for this load.
     pub cores: f64,
     /// The smallest load that missed the objective; `None` if all loads met it, so that the true capacity is higher.
     pub missed_at: Option<f64>,
@@ -59,8 +59,8 @@ pub enum ObjectiveError {
     },
 }
 
-/// Returns the largest load within the objective. Follows the axis upwards until a point misses the objective with its
-/// whole interval, or was not measured to the end.
+/// Returns the largest load within the objective. Follows the axis upwards until the interval of a point is not
+/// entirely within the objective, or a point has no number.
 ///
 /// # Errors
 /// See [`ObjectiveError`].
@@ -92,7 +92,7 @@ pub fn served(
     }
     points.sort_by(|a, b| a.0.total_cmp(&b.0));
     let confidence = results.scenario.measure.confidence;
-    // The end of the whole interval must be within the bound. For a censored metric, this end is open.
+    // The upper end of the interval must be within the bound. For a censored metric, this end is open.
     let kept = |answer: Answer| answer.interval.is_some_and(|(_, high)| high <= objective.at_most);
     let mut best: Option<ServedLoad> = None;
     for (load, point) in points {
@@ -109,8 +109,7 @@ pub fn served(
     best.ok_or_else(|| ObjectiveError::Never { metric: objective.metric.clone() })
 }
 
-/// Returns the result of a search, at its first point with a result: the lower end of the interval of the load that
-/// passed.
+/// Returns the result of a search at the first point that has one. The load is the lower end of its interval.
 ///
 /// # Errors
 /// [`ObjectiveError::NoSearch`].

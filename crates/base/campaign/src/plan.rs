@@ -40,14 +40,14 @@ impl Plan {
             .collect();
         let measure = &scenario.measure;
         let (warm_up, recorded) = measure.windows();
-        // Time limit of all trials of a search, where the scenario sets one.
+        // Time limit of all trials of a search together, if the scenario sets one.
         let mut most = Duration::ZERO;
         let trials = match &scenario.search {
             Some(Search::Mlr { loss_ratios, sum, budget, .. }) => {
                 most = *budget;
                 let each = budget.as_secs_f64() / recorded.as_secs_f64().max(1e-3);
-                // Both bounds of every goal are tested until their verdicts are certain. About ten more trials are
-                // needed to find these bounds.
+                // The trials at both bounds of every goal are repeated until the verdicts are certain. About ten more
+                // trials find these bounds.
                 (2 * loss_ratios.len() as u32 * sum + 10).min((each as u32).max(1))
             }
             Some(Search::Plr { budget, .. }) => {
@@ -55,7 +55,7 @@ impl Plan {
                 let each = budget.as_secs_f64() / recorded.as_secs_f64().max(1e-3);
                 (each as u32).clamp(1, crate::search::plr::TRIALS_MAX)
             }
-            // A bisection needs about this number of halvings. The scenario sets its maximum.
+            // A bisection needs about one trial per halving. The scenario sets a maximum.
             Some(Search::Rate { load, trials, .. } | Search::Knee { load, trials, .. }) => {
                 let Load { min, max, precision, .. } = *load;
                 let halvings =
@@ -126,8 +126,8 @@ fn combinations(scenario: &Scenario) -> Vec<Vec<(String, Value)>> {
     }
 }
 
-/// Returns the scenario's settings with the values of the axes. Keys of choices that are not selected are removed,
-/// keys of selected ones are added.
+/// Returns the scenario's settings with the values of the axes. Removes the keys that do not apply to the selected
+/// choices, and adds the defaults of those that do.
 fn complete(scenario: &Scenario, rig: &RigDescription, axes: &[(String, Value)]) -> BTreeMap<String, Value> {
     let mut settings = scenario.settings.clone();
     settings.extend(axes.iter().cloned());

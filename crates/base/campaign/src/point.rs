@@ -1,4 +1,4 @@
-//! One combination of settings.
+//! A point of a campaign: one combination of settings.
 
 use std::collections::BTreeMap;
 

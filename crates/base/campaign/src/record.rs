@@ -16,8 +16,8 @@ const DIGITS: u8 = 3;
 pub const SERIES_SAMPLES_MAX: usize = 100_000;
 /// Maximum number of metrics in one repeat; further metrics are counted and dropped.
 pub const METRICS_MAX: usize = 1_000;
-/// Quantiles that a reduced distribution keeps, as shares: the ends, whiskers and quartiles of a box, the usual
-/// percentiles, and steps of 5 % for a curve.
+/// Quantiles that a reduced distribution keeps, as shares. They are the ends, whiskers and quartiles of a box, the
+/// usual percentiles, and steps of 5 % for a curve.
 const KEPT: [f64; 25] = [
     0.0, 0.01, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85,
     0.9, 0.95, 0.98, 0.99, 0.999, 1.0,
@@ -46,7 +46,7 @@ pub struct Recording {
     pub distributions: BTreeMap<String, Distribution>,
     /// Samples that did not fit the recorder's bounds.
     pub dropped: u64,
-    /// Metrics whose value is only a bound of the true one; all others estimate it.
+    /// Metrics whose value is only a bound of the true value. All other metrics estimate the true value.
     pub bounds: BTreeMap<String, Bound>,
     /// Reason why the outcome is not `ok`, as found by [`Recorder::judge`]; stored as the finished repeat's
     /// reason.
@@ -75,7 +75,7 @@ impl Recorder {
         self.scalars.insert(name.to_owned(), value);
     }
 
-    /// Marks a metric (`rtt_us_p99`, `search.load`) as a bound of the true value: a percentile above the
+    /// Marks a metric (`rtt_us_p99`, `search.load`) as a bound of the true value. For example, a percentile above the
     /// timeout is only known as "at least".
     pub fn bound(&mut self, name: &str, bound: Bound) {
         if self.bounds.len() < METRICS_MAX || self.bounds.contains_key(name) {
@@ -109,7 +109,7 @@ impl Recorder {
             return;
         }
         if !self.histograms.contains_key(name) {
-            // Fails for digits above 5 only.
+            // Fails only for more than 5 digits.
             let Ok(histogram) = Histogram::new(DIGITS) else { return };
             self.histograms.insert(name.to_owned(), histogram);
         }
@@ -121,8 +121,9 @@ impl Recorder {
         }
     }
 
-    /// Returns the outcome of a repeat from its limits: for each limit, the outcome that its violation causes, and the
-    /// violation if the limit was broken. The first violation decides. Without a violation, the outcome is `ok`.
+    /// Returns the outcome of a repeat, judged by its limits. Each entry has the outcome that a violation of the limit
+    /// causes, and the violation if the limit was broken. The first violation decides. Without a violation, the outcome
+    /// is `ok`.
     ///
     /// The texts of all violations with the deciding outcome become the reason of the repeat. Example: if the first and
     /// the third limit were broken and both cause `degraded`, the reason is "loss_ratio is 0.25, more than 0; nodes_lost is
@@ -244,8 +245,8 @@ impl Distribution {
         Self { counts }
     }
 
-    /// Whether a distribution from another writer is valid: the values ascend, each occurs at least once, and there are
-    /// no more steps than [`kept`](Self::kept) leaves.
+    /// Whether a distribution from another writer is valid. Its values must ascend, and each must occur at least once.
+    /// It must not have more steps than [`kept`](Self::kept) leaves.
     pub fn is_kept(&self) -> bool {
         let ascend = self.counts.windows(2).all(|pair| pair[0].0 < pair[1].0);
         let total = self.counts.iter().try_fold(0_u64, |sum, (_, count)| sum.checked_add(*count));

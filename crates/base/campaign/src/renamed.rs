@@ -66,7 +66,7 @@ impl Renames {
         self.0.iter().map(|(earlier, name)| (earlier.as_str(), name.as_str()))
     }
 
-    /// Replaces an earlier name by the current one, and collects it.
+    /// Replaces an earlier name by the current one, and adds the rename to `used`.
     pub fn apply(&self, name: &mut String, used: &mut BTreeSet<Rename>) {
         if let Some(rename) = self.rename(name) {
             name.clone_from(&rename.name);
@@ -74,7 +74,7 @@ impl Renames {
         }
     }
 
-    /// Replaces the earlier names among the keys of a map, and collects them.
+    /// Replaces the earlier names among the keys of a map, and adds the renames to `used`.
     pub fn apply_keys<T>(
         &self,
         map: BTreeMap<String, T>,
@@ -87,7 +87,7 @@ impl Renames {
         renamed.collect()
     }
 
-    /// Replaces the earlier names in a repeat's measurements, and collects them.
+    /// Replaces the earlier names in a repeat's measurements, and adds the renames to `used`.
     pub fn apply_recording(&self, recording: &mut Recording, used: &mut BTreeSet<Rename>) {
         if self.0.is_empty() {
             return;
@@ -98,7 +98,7 @@ impl Renames {
         recording.bounds = self.apply_keys(std::mem::take(&mut recording.bounds), used);
     }
 
-    /// Replaces the earlier names of metrics, and collects them.
+    /// Replaces the earlier names of metrics, and adds the renames to `used`.
     pub fn apply_metrics(&self, metrics: &mut [Metric], used: &mut BTreeSet<Rename>) {
         for metric in metrics {
             self.apply(&mut metric.name, used);
@@ -106,7 +106,7 @@ impl Renames {
         }
     }
 
-    /// Replaces the earlier names among the keys and texts of a JSON document, and collects them.
+    /// Replaces the earlier names among the keys and texts of a JSON document, and adds the renames to `used`.
     pub fn apply_json(&self, json: &mut Json, used: &mut BTreeSet<Rename>) {
         match json {
             Json::String(text) => self.apply(text, used),

@@ -55,7 +55,7 @@ pub trait ResultSink {
 #[error("the campaign's results cannot be stored: {0}")]
 pub struct JournalError(pub String);
 
-/// Stores results in memory: for tests and for short campaigns.
+/// Journal in memory, for tests and for short campaigns.
 #[derive(Debug, Default)]
 pub struct MemoryJournal {
     /// Finished runs, in the order in which they were measured.
@@ -86,7 +86,8 @@ pub struct Results {
     pub versions: serde_json::Value,
     /// The points in the order of the plan, with their repeats in order.
     pub points: Vec<PointResult>,
-    /// Further data of a stored result, whose repeats are stand-ins for its means and intervals.
+    /// Further data of a result that was read from a file. Its repeats are stand-ins, which have the stored means and
+    /// intervals.
     pub kept: Option<StoredHeader>,
     /// Reason why the results do not represent this version's measurements ([`crate::behaviour::Behaviour::stale`]).
     pub stale: Option<String>,
@@ -101,7 +102,7 @@ pub struct StoredHeader {
     pub warnings: Vec<String>,
     /// Reason why no conclusion is possible.
     pub caveat: Option<String>,
-    /// Metrics with individually stored repeats, at every point that has these metrics. They need no stand-ins.
+    /// Metrics whose repeats are stored individually, at every point that has these metrics. They need no stand-ins.
     pub whole: BTreeSet<String>,
 }
 
@@ -141,7 +142,7 @@ impl Results {
         self.metrics.iter().find(|metric| metric.name == name || metric.names().iter().any(|own| own == name))
     }
 
-    /// Returns a metric of a point with its error; `None` if no counting repeat has it.
+    /// Returns a metric of a point with its error; `None` if no repeat that counts has the metric.
     pub fn estimate(&self, point: &PointResult, name: &str) -> Option<Estimate> {
         let exact = self.metric(name).is_some_and(|metric| metric.is_exact(&point.point.settings));
         let confidence = self.scenario.measure.confidence;
@@ -149,7 +150,7 @@ impl Results {
         Some(slack::widen(self.scenario.search.as_ref(), point, name, own, confidence))
     }
 
-    /// Returns a metric of a point for display; `None` if no counting repeat has it.
+    /// Returns a metric of a point for display; `None` if no repeat that counts has the metric.
     pub fn answer(&self, point: &PointResult, name: &str) -> Option<Answer> {
         Answer::at(self, point, name)
     }
@@ -200,8 +201,8 @@ impl Results {
         self.points.iter().filter(|point| point.point.matches(filter))
     }
 
-    /// Returns the mean and the interval of a metric at a point, over the counting repeats; `None` if no repeat has it,
-    /// or if it is a fingerprint that differs between repeats, which has no mean.
+    /// Returns the mean and the interval of a metric at a point, over the repeats that count. Returns `None` if no such
+    /// repeat has the metric, or if the metric is a fingerprint that differs between repeats, because it has no mean.
     pub fn summary(&self, point: &PointResult, name: &str) -> Option<Summary> {
         let summary = point.summary(name, self.scenario.measure.confidence)?;
         (!self.fingerprint(name) || summary.min == summary.max).then_some(summary)
@@ -231,7 +232,8 @@ impl PointResult {
         counting.filter_map(|run| run.recording.metrics.get(metric).copied()).collect()
     }
 
-    /// Returns the mean and the interval of a metric over the counting repeats; `None` if no repeat has it.
+    /// Returns the mean and the interval of a metric over the repeats that count; `None` if none of them has the
+    /// metric.
     pub fn summary(&self, metric: &str, confidence: f64) -> Option<Summary> {
         summarise(&self.values(metric), confidence)
     }

@@ -17,8 +17,8 @@ pub use crate::outcome::{LimitViolation, Outcome};
 /// A system under test with its load and its meters. Each rig has its own source file.
 ///
 /// For each repeat of each point the runner calls [`prepare`](Self::prepare), [`warm_up`](Self::warm_up),
-/// [`measure`](Self::measure) (several times in a search) and [`tear_down`](Self::tear_down), the last one also after
-/// a failure, a time-out or Ctrl-C. A rig polls [`Run::stop`] and returns soon after a stop request.
+/// [`measure`](Self::measure) (several times in a search) and [`tear_down`](Self::tear_down). It calls `tear_down` also
+/// after a failure, a time-out or Ctrl-C. A rig polls [`Run::stop`] and returns soon after a stop request.
 pub trait Rig: Send {
     /// Returns the rig's settings, metrics and needs. The result never changes.
     fn describe(&self) -> RigDescription;
@@ -34,12 +34,13 @@ pub trait Rig: Send {
     fn verdict(&self, _results: &Results) -> Vec<String> {
         Vec::new()
     }
-    /// Returns a description of the load of a point, as lines of text, computed before anything runs; `None`: no
-    /// preview. The error is the reason why the point cannot run.
+    /// Returns a description of the load of a point, as lines of text; `None` if the rig has no preview. It is computed
+    /// before anything runs. The error is the reason why the point cannot run.
     fn preview(&self, _settings: &BTreeMap<String, Value>) -> Option<Result<String, String>> {
         None
     }
-    /// Returns a drawing of a point's system as SVG, for `bench check` and the report; `None`: no drawing.
+    /// Returns a drawing of a point's system as SVG, for `bench check` and the report; `None` if the rig has no
+    /// drawing.
     fn picture(&self, _settings: &BTreeMap<String, Value>) -> Option<String> {
         None
     }
@@ -78,7 +79,7 @@ impl RigError {
 /// Request to a rig: one repeat of one point.
 #[derive(Debug, Clone)]
 pub struct Run<'a> {
-    /// Point. Its settings are complete and of the types that the rig's schema declares.
+    /// The point. Its settings are complete, and have the types that the rig's schema declares.
     pub point: &'a Point,
     /// Index of the repeat, from 0.
     pub repeat: u32,
@@ -90,7 +91,7 @@ pub struct Run<'a> {
     pub duration: Duration,
     /// Stop request; see [`Stop`].
     pub stop: Stop,
-    /// Settings that a search replaces. They take precedence over those of the point.
+    /// Settings that a search replaces. They take precedence over the settings of the point.
     pub(crate) overrides: BTreeMap<String, Value>,
 }
 
@@ -162,7 +163,7 @@ impl Stop {
         self.after.load(Ordering::Relaxed)
     }
 
-    /// Withdraws the request of [`Self::request_stop_after_repeat`]: the session continues.
+    /// Withdraws the request of [`Self::request_stop_after_repeat`], so that the session continues.
     pub fn go_on(&self) {
         self.after.store(false, Ordering::Relaxed);
     }

@@ -155,8 +155,8 @@ pub fn seed_of(seed: u64, point: usize, repeat: u32) -> u64 {
 }
 
 /// Measures all repeats that the journal does not have. A disturbed repeat is measured again at the end of the session,
-/// within limits; only its last attempt is stored. `stop` ends the session after tearing down. The current
-/// repeat is then discarded, unless the stop was requested [after it](Stop::request_stop_after_repeat).
+/// as often as the limits allow. Only its last attempt is stored. `stop` tears the rig down and ends the session. The
+/// current repeat is then discarded, unless the stop was requested [after it](Stop::request_stop_after_repeat).
 ///
 /// # Errors
 /// The environment, the journal or the rig failed; see [`RunError`].
@@ -233,8 +233,7 @@ pub fn run(
 
 /// Maximum number of times that a disturbed repeat is measured again.
 const RETRIES_PER_REPEAT: u32 = 2;
-/// Minimum number of such retries that a session may make. A session of more than eight repeats may retry a quarter of
-/// them.
+/// Number of retries that every session may make. A longer session may make more: a quarter of its number of repeats.
 const RETRIES_MIN: usize = 2;
 
 /// A repeat to measure.
@@ -273,7 +272,7 @@ impl TaskQueue {
     }
 }
 
-/// Message of the rig's thread.
+/// Message from the rig's thread to the runner.
 enum RigMessage {
     Window(Window),
     Ended(Reply),
@@ -286,7 +285,8 @@ struct Reply {
     recording: Recording,
     /// Whether the rig stopped because of a stop request.
     stopped: bool,
-    /// The repeat was measured completely, and does not count: other work on the machine, or a late load generator.
+    /// Whether the repeat was measured completely but does not count, because of other work on the machine or a late
+    /// load generator.
     disturbed: bool,
 }
 
@@ -319,7 +319,7 @@ struct Worker {
 impl Drop for Worker {
     fn drop(&mut self) {
         self.jobs = None;
-        // Does not wait for a hung rig longer than at a deadline.
+        // Waits for the rig to end, but gives up if it sends nothing for the grace time.
         while self.replies.recv_timeout(GRACE).is_ok() {}
     }
 }
@@ -338,7 +338,7 @@ impl Worker {
                     return;
                 }
             }
-            // Components that stay up between repeats end before the end of the session is reported.
+            // Ends components that stay up between repeats, before the end of the session is reported.
             drop(rig);
             drop(outbox);
         });
@@ -387,7 +387,7 @@ fn guarded(rig: &mut dyn Rig, scenario: &Scenario, job: &Job, on_window: &dyn Fn
     let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
         repeat::measure(rig, scenario, &job.point, job.repeat, &job.stop, on_window)
     }));
-    // The process continues after a panic in the tear-down.
+    // A panic in the tear-down must not end this process.
     let torn = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| rig.tear_down()));
     let failed = |outcome, reason: String, stopped| Reply {
         outcome,

@@ -1,4 +1,4 @@
-//! Growth of a cost with a load.
+//! Growth of a cost with a load, as the exponent of a power law.
 
 use serde::Serialize;
 
@@ -38,9 +38,9 @@ pub fn growth(samples: &[(f64, f64)], confidence: f64) -> Option<Growth> {
     Some(Growth { exponent, half_width, n })
 }
 
-/// Returns the growth through means that have errors. The half width is the larger of two values: the half width of the
-/// regression (from the distances of the points to the line), and the effect of the errors of the points. `None` if a
-/// point is a single repeat.
+/// Returns the growth through means that have errors. The half width is the larger of two values. One is the half width
+/// of the regression, from the distances of the points to the line. The other is the effect of the errors of the
+/// points. `None` if a point is a single repeat.
 pub fn growth_of(points: &[(f64, Estimate)], confidence: f64) -> Option<Growth> {
     let points: Vec<&(f64, Estimate)> = points.iter().filter(|(x, y)| *x > 0.0 && y.value > 0.0).collect();
     let values: Vec<(f64, f64)> = points.iter().map(|(x, y)| (*x, y.value)).collect();
@@ -58,7 +58,7 @@ pub fn growth_of(points: &[(f64, Estimate)], confidence: f64) -> Option<Growth> 
         })
         .collect();
     let sum = Estimate::sum(&parts);
-    // Points that are only bounds leave the exponent open.
+    // Points that are only bounds make the interval of the exponent infinite.
     let own = sum.half_width(confidence).map(|own| own + sum.below.max(sum.above));
     Some(Growth { half_width: own.map(|own| own.max(seen.half_width.unwrap_or(0.0))), ..seen })
 }

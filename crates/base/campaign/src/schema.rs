@@ -1,4 +1,4 @@
-//! Schema of scenarios: one table, the source of the checks, the templates and the JSON schema.
+//! Schema of scenarios. Its keys are the common source of the checks, the templates and the JSON schema.
 
 use crate::value::{UNITS_ALLOWED, Value, parse_span};
 
@@ -13,7 +13,7 @@ pub struct Key {
     pub presence: Presence,
     /// Unit of a bare number (`"UEs"`, `"B"`), empty if none is needed.
     pub unit: String,
-    /// One line for people.
+    /// Description in one line.
     pub comment: String,
     /// Condition of the key: it exists only if another key has one of these values (`load.activation.type`,
     /// `["exponential"]`).
@@ -169,7 +169,7 @@ impl Kind {
         Self::Choice(values.iter().map(|&value| value.to_owned()).collect())
     }
 
-    /// Converts the value to this kind, or returns the words after "must be".
+    /// Converts the value to this kind. The error contains the allowed values, in words that follow "must be".
     pub fn accept(&self, value: &Value) -> Result<Value, String> {
         match (self, value) {
             (Self::Bool, Value::Bool(_)) => Ok(value.clone()),

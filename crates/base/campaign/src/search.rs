@@ -1,4 +1,4 @@
-//! Searches within a point, as pure machines: they request a trial and receive its result.
+//! Search algorithms within a point. A search requests trials and receives their results; other code runs the trials.
 
 use rand::seq::{IndexedRandom, SliceRandom};
 use rand::{Rng, SeedableRng};
@@ -12,7 +12,7 @@ pub mod plr;
 pub struct Trial {
     /// Load to offer.
     pub load: f64,
-    /// Share of the full duration: early trials are short; bounds need full trials.
+    /// Duration of the trial, as a share of the full duration. Early trials are short; bounds need full trials.
     pub duration_share: f64,
 }
 
@@ -23,14 +23,14 @@ pub enum TrialOutcome {
     Pass,
     /// The system did not keep up.
     Fail,
-    /// The load was not sent: neither pass nor fail. The search continues below it.
+    /// The load was not sent, so the trial neither passed nor failed. The search continues with smaller loads.
     Unsent,
 }
 
 /// Result of a rate search.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RateFound {
-    /// The largest load that passed a full trial; `None`: no load passed.
+    /// The largest load that passed a full trial; `None` if no load passed.
     pub lower: Option<f64>,
     /// The smallest load that failed a full trial. `None` if no load failed, so that the true value is higher.
     pub upper: Option<f64>,
@@ -42,9 +42,9 @@ pub struct RateFound {
     pub trials: u32,
 }
 
-/// Phases of the search. Each has the duration of its trials, as a share of the full duration, and the width at which it
-/// ends, as a multiple of the requested width. The first phase has trials of an eighth of the full duration and ends at
-/// eight times the requested width.
+/// Phases of the search. The first number is the duration of the trials, as a share of the full duration. The second is
+/// the width at which the phase ends, as a multiple of the requested width. The first phase has trials of an eighth of
+/// the full duration and ends at eight times the requested width.
 const PHASES: [(f64, f64); 3] = [(0.125, 8.0), (0.5, 2.0), (1.0, 1.0)];
 
 /// A search for the largest (or smallest) load that passes, by bisection as in MLRsearch. Short trials narrow the
@@ -66,7 +66,7 @@ pub struct RateSearch {
     passed: Option<(f64, usize)>,
     /// Smallest load that failed, and the last phase in which it failed.
     failed: Option<(f64, usize)>,
-    /// Whether the smallest load that failed was not sent by the generator.
+    /// Whether the load in `failed` failed only because the generator could not send it.
     unsent: bool,
     /// Width of the last outward step.
     step: f64,
@@ -146,7 +146,7 @@ impl RateSearch {
         let phase = self.phase;
         if gave == TrialOutcome::Pass {
             self.passed = Some((load, phase));
-            // The verdict of a shorter trial against this load no longer counts.
+            // If an earlier trial failed at this load or a smaller one, its verdict no longer counts.
             if self.failed.is_some_and(|(failed, _)| failed <= load) {
                 self.failed = None;
             }
@@ -174,11 +174,11 @@ impl RateSearch {
         RateFound { lower: signed(lower), upper: signed(upper), unsent, precise, trials: self.trials }
     }
 
-    /// Returns the next load to try. `factor` is the allowed width of the interval now, relative to the final width.
+    /// Returns the next load to try. `factor` is the width of the interval at which the current phase ends, relative to
+    /// the final width.
     fn next_load(&mut self, factor: f64) -> Option<f64> {
         match (self.passed, self.failed) {
-            // Tries the far ends first, so that a system that handles every load is decided after one trial of each
-            // phase.
+            // Tries the largest value first. A system that passes there needs only one trial in each phase.
             (None, None) => Some(self.max),
             (Some((passed, phase)), None) if passed >= self.max => (phase < self.phase).then_some(self.max),
             (None, Some((failed, phase))) if failed <= self.min => (phase < self.phase).then_some(self.min),
@@ -238,7 +238,7 @@ impl TuneSearch {
         Some(choice)
     }
 
-    /// Records the result of the trial, larger is better. `None`: the score could not be measured.
+    /// Records the score of the trial; a larger score is better. `None` if the score could not be measured.
     pub fn report(&mut self, score: Option<f64>) {
         if let Some(asked) = self.asked.take() {
             self.tried.push((asked, score));

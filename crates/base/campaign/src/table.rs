@@ -1,4 +1,4 @@
-//! Results as one row for each point: CSV, and a subset of MongoDB's filters over the rows.
+//! Results as a table with one row for each point: written as CSV, and filtered by a subset of MongoDB's filters.
 
 use std::collections::BTreeMap;
 
@@ -9,8 +9,8 @@ use crate::value::Value;
 /// Maximum nesting of a filter.
 const FILTER_DEPTH: usize = 16;
 
-/// Returns a point as a row: settings by path, `outcome`, `repeats`, and each metric's mean under its name; for a bound
-/// also `NAME_bound`, `at_least` or `at_most`.
+/// Returns a point as a row with its settings (by path), `outcome`, `repeats`, and the mean of each metric. If the mean
+/// of a metric NAME is only a bound, `NAME_bound` is `at_least` or `at_most`.
 pub fn row(results: &Results, point: &PointResult) -> BTreeMap<String, Value> {
     let mut row = point.point.settings.clone();
     row.insert("point".to_owned(), Value::Int(point.point.index as i64));

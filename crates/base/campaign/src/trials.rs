@@ -1,12 +1,12 @@
-//! Trials of a search, one by one: stored as series of a repeat. Trials have no common clock, so their index
-//! counts as time.
+//! Trials of a search, stored as series of their repeat. Trials have no common clock, so their index takes the place of
+//! the time.
 
 use std::time::Duration;
 
 use crate::record::Recording;
 use crate::search::TrialOutcome;
 
-/// Loads of a rate search or scores of tuning, by trial.
+/// Name of the series with the load of each trial (rate search), or its score (tuning).
 pub const TRIED: &str = "search.tried";
 const VALUES: &str = "search.tried_value";
 const SHARES: &str = "search.tried_share";

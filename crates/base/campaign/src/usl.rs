@@ -30,8 +30,8 @@ impl Usl {
         self.lambda * n / (1.0 + self.sigma * (n - 1.0) + self.kappa * n * (n - 1.0))
     }
 
-    /// Returns the concurrency of the largest throughput, `sqrt((1 - σ) / κ)`. Returns `None` if there is no such peak: with
-    /// σ ≥ 1 the second unit already reduces the throughput, and with κ = 0 the throughput never falls.
+    /// Returns the concurrency of the largest throughput, `sqrt((1 - σ) / κ)`. Returns `None` if there is no such peak.
+    /// With σ ≥ 1, the second unit already reduces the throughput. With κ = 0, the throughput never falls.
     pub fn n_max(&self) -> Option<f64> {
         (self.sigma < 1.0 && self.kappa > 0.0).then(|| ((1.0 - self.sigma) / self.kappa).sqrt())
     }
@@ -60,7 +60,7 @@ pub struct UslFit {
     pub residual: f64,
     /// The range of concurrencies that was measured.
     pub measured: (f64, f64),
-    /// Reservations that a reader must know.
+    /// Doubts about the fit that a reader must know.
     pub flags: Vec<UslFlag>,
 }
 
@@ -83,7 +83,7 @@ pub enum Peak {
     },
     /// The points show no peak: κ may be 0, with unlimited growth of throughput.
     NotShown {
-        /// Lower limit of the concurrency of a possible peak; `None`: unknown.
+        /// Lower limit of the concurrency of a possible peak; `None` if it is unknown.
         beyond: Option<f64>,
     },
     /// Contention is 1 or more: a concurrency of one is best.
@@ -281,7 +281,7 @@ impl Crosstalk {
     }
 }
 
-/// A larger concurrency is a rounding error, not a bound.
+/// Maximum concurrency that is reported as the lower limit of a peak. A larger value is a rounding error.
 const BEYOND_MAX: f64 = 1e6;
 
 type Parameters = [f64; 3];
@@ -306,7 +306,7 @@ fn linear_start(samples: &[(f64, f64)]) -> Option<Parameters> {
     let solution: Vec<f64> = (0..3).map(|i| (0..3).map(|j| inverse[i][j] * right[j]).sum()).collect();
     let start = [1.0 / solution[0], solution[1] / solution[0], solution[2] / solution[0]];
     let mean_one = samples.iter().map(|(n, x)| x / n).fold(0.0, f64::max);
-    // A hopeless start (1/λ not positive) falls back to the steepest point.
+    // If 1/λ is not positive, the fit starts from the largest throughput per unit of concurrency.
     Some(if start[0].is_finite() && start[0] > 0.0 { start } else { [mean_one, 0.1, 0.01] })
 }
 
@@ -353,7 +353,7 @@ fn descend(samples: &[(f64, f64)], start: Parameters, bounded: bool) -> Paramete
     let mut damping = 1e-3;
     for _ in 0..STEPS_MAX {
         let mut matrix = normal(samples, best);
-        // A parameter at its limit that would cross it stays there.
+        // A parameter at its limit of 0 stays there if the step would make it negative.
         let errors = residuals(samples, best);
         let mut right = [0.0; 3];
         for ((n, _), error) in samples.iter().zip(&errors) {

@@ -1,4 +1,4 @@
-//! Values of settings, in the notation of people: `10`, `0.2`, `"50ms"`, `"flexran"`, `[1, 2]`.
+//! Values of settings, in the notation of scenario files: `10`, `0.2`, `"50ms"`, `"flexran"`, `[1, 2]`.
 
 use std::fmt;
 use std::time::Duration;
@@ -51,7 +51,7 @@ impl Value {
         }
     }
 
-    /// Returns the value of a JSON result; text in the form of a duration becomes one.
+    /// Returns the value of a JSON result; text in the form of a duration becomes a duration.
     pub fn from_json(json: &serde_json::Value) -> Option<Self> {
         Some(match json {
             serde_json::Value::Null | serde_json::Value::Object(_) => return None,
@@ -162,7 +162,7 @@ const UNITS: [(&str, u128); 8] = [
     ("d", 86_400_000_000_000),
     ("h", 3_600_000_000_000),
     ("min", 60_000_000_000),
-    // Spelling of other tools; this program writes `min`.
+    // Other tools write `m`; this program writes `min`.
     ("m", 60_000_000_000),
     ("s", 1_000_000_000),
     ("ms", 1_000_000),

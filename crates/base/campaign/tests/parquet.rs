@@ -1,6 +1,6 @@
 //! Checks Parquet with an independent reader: DuckDB returns every value. Runs when `RANLAB_PYTHON` names a
 //! Python that has duckdb, as `make test` arranges.
-#![allow(clippy::unwrap_used, reason = "helpers of tests are tests")]
+#![allow(clippy::unwrap_used, reason = "test helpers may unwrap, like tests")]
 
 use std::path::Path;
 use std::process::Command;

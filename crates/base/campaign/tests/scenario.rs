@@ -1,4 +1,4 @@
-//! The scenario language from outside: malformed files as data, inheritance, overrides, templates, the JSON schema.
+//! Tests of the scenario language: errors of malformed files, inheritance, overrides, templates, the JSON schema.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -110,7 +110,7 @@ fn quick_keeps_axis_ends_and_required_points() {
 }
 
 #[test]
-fn the_expected_duration_counts_every_repeat() {
+fn expected_duration_counts_every_repeat() {
     let text = "title = \"t\"\nrig = \"mock\"\n[sweep.axes]\n\"load.workers\" = [1, 2, 3]\n[measure]\n\
                 duration = \"8s\"\nwarm_up = \"2s\"\nrepeats = 4\n";
     let scenario = Scenario::parse(text, "t", &Overrides::default(), &rigs()).unwrap();
@@ -138,7 +138,7 @@ fn new_scenario_names_all_keys_and_runs() {
 }
 
 #[test]
-fn a_resolved_scenario_survives_storage() {
+fn resolved_scenario_round_trips_as_json() {
     let scenario =
         Scenario::load(&directory().join("scenarios/child.toml"), &Overrides::default(), &rigs()).unwrap();
     let json = serde_json::to_string(&scenario).unwrap();
@@ -161,7 +161,7 @@ fn json_schema_contains_every_key() {
     assert!(schema["$defs"]["mock.axes"]["properties"]["load.workers"].is_object());
 }
 
-/// Regression test: the setting was ignored silently in favour of the axis.
+/// Regression test: an axis of the same key once took precedence over the setting without an error.
 #[test]
 fn command_line_setting_is_not_swept() {
     let text = "title = \"t\"\nrig = \"mock\"\n[sweep.axes]\n\"load.workers\" = [1, 2]\n\"load.rate\" = [100.0, 200.0]\n";

@@ -1,5 +1,5 @@
-//! A share of a CPU for some threads of this process, by a separate control group: `cpu.max` of cgroup v2, or
-//! `cpu.cfs_quota_us` of v1. It does not limit real-time threads. [`Group`] limits processes that this process starts.
+//! Limits some threads of this process to a share of a CPU, by a separate control group (`cpu.max` of cgroup v2, or
+//! `cpu.cfs_quota_us` of v1). Real-time threads are not limited. [`Group`] limits processes that this process starts.
 
 mod group;
 
@@ -10,9 +10,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Period of a share, us. The kernel's default is ten times as long, which would not limit a burst of a millisecond.
+/// Period of a quota, in us. With the kernel's default, which is ten times as long, a burst of a millisecond would not
+/// be limited.
 const PERIOD_US: u64 = 10_000;
-/// Minimum quota that the kernel accepts, us.
+/// Minimum quota that the kernel accepts, in us.
 const QUOTA_US_MIN: u64 = 1_000;
 /// Prefix of the names of this program's groups.
 const PREFIX: &str = "ranlab-";
@@ -43,7 +44,7 @@ pub enum CgroupError {
 #[derive(Debug)]
 pub struct CpuQuota {
     folder: PathBuf,
-    /// File that takes thread numbers.
+    /// File to which the ids of threads are written.
     threads: PathBuf,
 }
 
@@ -121,8 +122,8 @@ impl CpuQuota {
         write(&self.threads, &number)
     }
 
-    /// Returns the time for which the group's threads were throttled since its creation, ns; `None` if the kernel does
-    /// not report it.
+    /// Returns the time for which the group's threads were throttled since its creation, in ns; `None` if the kernel
+    /// does not report it.
     pub fn throttled_ns(&self) -> Option<u64> {
         let text = fs::read_to_string(self.folder.join("cpu.stat")).ok()?;
         let value = |name: &str| -> Option<u64> {
@@ -144,7 +145,7 @@ fn own_name() -> String {
     format!("{PREFIX}{}-{number}", std::process::id())
 }
 
-/// Removes a group. The kernel may still count a thread that has already ended for its owner.
+/// Removes a group. Tries several times, because the kernel may still count a thread that its owner has already joined.
 fn remove(folder: &Path) {
     for _ in 0..REMOVALS {
         match fs::remove_dir(folder) {
@@ -228,7 +229,7 @@ mod tests {
         assert_eq!((second("", GROUPS), first(MOUNTS, "0::/", "cpu")), (None, None));
     }
 
-    /// A tree of ordinary files replaces the kernel's, and records the writes.
+    /// A tree of ordinary files stands in for the kernel's files, and records the writes.
     #[test]
     fn cgroup_v2_is_threaded_with_quota() {
         let root = std::env::temp_dir().join(format!("ranlab-cgroup-{}", std::process::id()));

@@ -22,7 +22,7 @@ use crate::process_tree;
 
 /// Priority of a confined process for the out-of-memory killer (`oom_score_adj`, at most 1,000).
 const OOM_SCORE: &[u8] = b"800";
-/// CPU priority (nice(2), at most 19) where no group gives it a share.
+/// CPU priority of a confined process (nice(2), at most 19) if no control group limits its CPU time.
 const NICE: i32 = 10;
 /// World-writable folders. Each confined process gets an empty private one in memory in their place, removed with the
 /// process.
@@ -90,7 +90,7 @@ impl User {
             let text = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
             let line =
                 |name| text.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default().trim();
-            // Real, effective, saved and file system user.
+            // The line has the real, effective, saved and file system user id.
             let is_its = line("Uid:").split_whitespace().any(|uid| uid.parse() == Ok(self.uid));
             is_its && !line("State:").starts_with(['Z', 'X'])
         };
@@ -108,8 +108,8 @@ impl User {
         }
         let user = *self;
         let mut command = Command::new("/proc/self/exe");
-        // SAFETY: between fork and exec there are only system calls with numbers, which are async-signal-safe. The program is
-        // never run: the last of them returns an error.
+        // SAFETY: between fork and exec there are only system calls with numbers, which are async-signal-safe. The
+        // program is never run, because the closure always returns an error.
         unsafe {
             command.pre_exec(move || {
                 become_user(user)?;
@@ -162,8 +162,8 @@ pub fn confine(command: &mut Command, to: Confinement, group: Option<&Group>) ->
     let grouped = group.is_some();
     let size = format!("mode=1777,size={}", to.bounds.memory_bytes / OWN_FOLDER_PART);
     let size = CString::new(size).map_err(io::Error::other)?;
-    // SAFETY: between fork and exec there are only system calls, with numbers and with strings and files that were made before;
-    // nothing is allocated, and no lock is taken.
+    // SAFETY: between fork and exec there are only system calls. Their arguments are numbers, and strings and files
+    // that were made before. Nothing is allocated, and no lock is taken.
     unsafe {
         command.pre_exec(move || {
             for entry in &entries {
@@ -211,7 +211,7 @@ fn own_descriptors() {
     }
 }
 
-/// Whether a confined process would not find this file or folder.
+/// Whether a file or folder is hidden from a confined process.
 pub fn is_hidden(path: &Path) -> bool {
     OWN_FOLDERS.iter().any(|own| path.starts_with(own))
 }
@@ -261,7 +261,7 @@ fn become_user(user: User) -> io::Result<()> {
 }
 
 fn limit(what: Resource, most: u64) -> io::Result<()> {
-    // A lower limit stays in force.
+    // A limit that is already lower is kept.
     let most = getrlimit(what).maximum.map_or(most, |found| most.min(found));
     Ok(setrlimit(what, Rlimit { current: Some(most), maximum: Some(most) })?)
 }

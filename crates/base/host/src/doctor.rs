@@ -37,7 +37,7 @@ const CPU_PRESSURE_MAX: f64 = 0.25;
 const OPEN_FILES_WANTED: u64 = 16_384;
 /// Exit latency of an idle state above which waking affects latencies of tens of microseconds.
 const IDLE_EXIT_US: u64 = 20;
-/// Minimum number of CPUs at which some can be reserved.
+/// Minimum number of CPUs of a machine on which some CPUs can be reserved.
 const ISOLATION_CPUS: usize = 4;
 
 /// Runs all checks on the facts. With `lately`, also checks whether the machine was quiet in that interval.

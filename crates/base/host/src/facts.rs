@@ -21,7 +21,7 @@ pub struct Facts {
     pub cpus: usize,
     /// Whether the kernel reports a hypervisor.
     pub virtual_machine: bool,
-    /// Whether the machine's processors are emulated (QEMU without hardware virtualisation): measured times are
+    /// Whether the machine's processors are emulated (QEMU without hardware virtualisation), so that measured times are
     /// meaningless.
     pub emulated: bool,
     /// Memory of the machine.
@@ -185,7 +185,8 @@ fn card_clocks(root: &Path) -> Vec<String> {
     })
 }
 
-/// Returns a text for each port of this machine, from its name and its folder in `/sys`, in the order of the names.
+/// Returns the sorted texts that `say` gives for the ports of this machine. Its arguments are the name of a port and
+/// its folder in `/sys`.
 fn ports(root: &Path, say: impl Fn(&str, &Path) -> Option<String>) -> Vec<String> {
     let Ok(interfaces) = fs::read_dir(root.join("sys/class/net")) else { return Vec::new() };
     let described = |entry: fs::DirEntry| say(&entry.file_name().to_string_lossy(), &entry.path());
@@ -219,7 +220,7 @@ fn preemption(
     if realtime == Some("1") || version.contains("PREEMPT_RT") {
         return Some("realtime".to_owned());
     }
-    // `none voluntary (full) lazy`.
+    // The text is, for example, `none voluntary (full) lazy`. The brackets mark the choice.
     let chosen = debug.and_then(|text| Some(text.split_once('(')?.1.split_once(')')?.0.to_owned()));
     let requested =
         || command_line.split_whitespace().find_map(|word| word.strip_prefix("preempt=")).map(str::to_owned);

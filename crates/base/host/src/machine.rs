@@ -1,4 +1,4 @@
-//! Resource use of the whole machine, and resources taken from it.
+//! Meter of the resource use of the whole machine, and of resources taken from it.
 
 use std::path::PathBuf;
 
@@ -27,7 +27,7 @@ pub struct MachineSample {
     pub steal_s: f64,
     /// Context switches of all CPUs.
     pub context_switches: u64,
-    /// `None` if the kernel has no pressure stall information.
+    /// Pressure on the machine; `None` if the kernel has no pressure stall information.
     pub pressure: Option<Pressure>,
 }
 

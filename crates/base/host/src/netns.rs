@@ -1,4 +1,4 @@
-//! Networks of namespaces on this machine: created, described by `ip` and `tc`, and removed in all cases.
+//! Networks of namespaces on this machine. They are created and configured by `ip` and `tc`, and removed in all cases.
 //!
 //! Every interface is in one of this program's namespaces, so removing the namespaces removes everything. A namespace
 //! is called `ranlab-PID-NAME`. A file in [`RUN`] contains the start time of that process. By this time the next
@@ -66,7 +66,7 @@ pub enum NetnsError {
 #[derive(Debug)]
 pub struct Testbed {
     names: Vec<String>,
-    /// Changes to the machine that have to be undone, in order.
+    /// Changes to the machine that have to be undone, in the order in which they were made.
     loans: Vec<BorrowedDevice>,
     taken: Vec<TestbedPort>,
     began: u64,
@@ -186,7 +186,7 @@ impl Testbed {
         })
     }
 
-    /// Returns the hardware address of a neighbour, as learnt by the kernel; `None`: unknown.
+    /// Returns the hardware address of a neighbour, as learnt by the kernel; `None` if it is unknown.
     ///
     /// # Errors
     /// The error of the operating system.
@@ -242,9 +242,9 @@ fn missing_tools() -> Vec<&'static str> {
 /// Gives back the ports of terminated processes, and removes their namespaces and run files. Returns the number of
 /// namespaces.
 pub fn sweep() -> usize {
-    // The order of the reads matters, and each owner is checked once. A run file exists before its namespace and until
-    // the namespace is gone. An owner that terminated between two checks would lose the ports that are in its
-    // namespace.
+    // The namespaces are listed before the run files, because a run file exists as long as the namespaces of its
+    // testbed. Each owner is checked only once. If it were checked twice and ended in between, its ports would be lost
+    // with their namespace.
     let names: Vec<String> = std::fs::read_dir(NAMESPACES)
         .into_iter()
         .flatten()
@@ -280,9 +280,9 @@ fn run_files() -> impl Iterator<Item = (PathBuf, u32, String)> {
     })
 }
 
-/// Writes a run file atomically, because another process takes an empty run file for that of a terminated owner.
+/// Writes a run file atomically, because another process would take an empty run file for one of a terminated owner.
 fn write_whole(file: &Path, text: &str) -> std::io::Result<()> {
-    // No process has this name, so no process reads the file.
+    // No other process reads this file, because its name does not begin with a process id.
     let part = file.with_file_name(format!(".{}", file.file_name().unwrap_or_default().to_string_lossy()));
     std::fs::write(&part, text)?;
     std::fs::rename(part, file)

@@ -1,4 +1,4 @@
-//! Pages of the running program's file.
+//! Frees pages of the running program's file that are no longer needed.
 #![allow(unsafe_code)]
 
 use std::io;
@@ -18,10 +18,10 @@ struct Mapping {
 
 /// Unmaps the pages of the program's code and constants that are in memory, and returns their size in bytes.
 ///
-/// The start of a program maps several times as much code as a server needs afterwards: arguments, configuration and
-/// the dynamic linker's tables, in pieces of 64 KiB (the kernel's fault-around). The pages stay in the kernel's page
-/// cache, and a page that is needed again returns at its first use. Only mappings without a changed page are unmapped,
-/// so relocated data, and code with a debugger's breakpoints, stay.
+/// At its start, a program maps several times as much code as a server needs afterwards, for arguments, configuration
+/// and the dynamic linker's tables. It maps the code in pieces of 64 KiB (the kernel's fault-around). The pages stay in
+/// the kernel's page cache, and a page that is needed again returns at its first use. Only mappings without a changed
+/// page are unmapped, so relocated data, and code with a debugger's breakpoints, stay.
 ///
 /// # Errors
 /// `/proc/self/smaps` cannot be read, or the kernel refuses, for example for locked memory.
@@ -51,7 +51,7 @@ fn mappings(smaps: &str) -> Vec<Mapping> {
             let kb = words.next().and_then(|word| word.parse().ok()).unwrap_or(0);
             match name {
                 "Rss:" => last.resident_kb = kb,
-                // `Private_Dirty` is not used: after a file was written, its pages are dirty in the page cache for a
+                // `Private_Dirty` is not used. After a file was written, its pages are dirty in the page cache for a
                 // while, although they equal the file.
                 "Anonymous:" | "Swap:" => last.changed_kb += kb,
                 _ => {}
@@ -73,7 +73,8 @@ fn header(line: &str) -> Option<Mapping> {
     Some(Mapping { start, end, offset, permissions, resident_kb: 0, changed_kb: 0 })
 }
 
-/// Returns the mapping of the code at an address, and the one of the beginning of the same file, which lies before it.
+/// Returns the mapping of the code at an address, and the mapping before it with the beginning of the same file. Leaves
+/// out a mapping with changed pages.
 fn unchanged(all: &[Mapping], code: usize) -> impl Iterator<Item = &Mapping> {
     let of_code = all.iter().position(|it| it.permissions == "r-xp" && (it.start..it.end).contains(&code));
     let of_begin = of_code.and_then(|at| at.checked_sub(1)).filter(|at| {

@@ -1,4 +1,4 @@
-//! The clock of a network card (PTP hardware clock, `/dev/ptpN`), read together with the system clock.
+//! Reads the clock of a network card (PTP hardware clock, `/dev/ptpN`) together with the system clock.
 #![allow(unsafe_code, reason = "requests of linux/ptp_clock.h, which std lacks")]
 
 use std::fs::File;
@@ -8,7 +8,8 @@ use std::os::fd::AsRawFd;
 /// Readings per request, of which the fastest counts; the kernel allows 25.
 const SAMPLES: u32 = 10;
 const SAMPLES_MAX: usize = 25;
-/// `PTP_SYS_OFFSET`, `PTP_SYS_OFFSET_PRECISE`, `PTP_SYS_OFFSET_EXTENDED` of linux/ptp_clock.h.
+/// Numbers of the requests `PTP_SYS_OFFSET`, `PTP_SYS_OFFSET_PRECISE` and `PTP_SYS_OFFSET_EXTENDED` of
+/// linux/ptp_clock.h.
 const PLAIN: libc::c_ulong = request(1, 5, size_of::<PtpSysOffset<{ 2 * SAMPLES_MAX + 1 }>>());
 const PRECISE: libc::c_ulong = request(3, 8, size_of::<PtpSysOffsetPrecise>());
 const EXTENDED: libc::c_ulong = request(3, 9, size_of::<PtpSysOffset<{ 3 * SAMPLES_MAX }>>());

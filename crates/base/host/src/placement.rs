@@ -1,13 +1,13 @@
-//! Placement of threads on CPUs: those of a load, of the system under test, and of the device between them.
+//! Checks the placement of a load, the system under test, and the device between them on the CPUs.
 //!
-//! Packets that cross the link between two NUMA nodes cost more at every access, and two busy threads on one CPU slow
-//! each other down. Neither causes an error, so the report has to mention it.
+//! Packets that cross the link between two NUMA nodes cost more at every access. Two busy threads on one CPU slow each
+//! other down. Neither causes an error, so the report has to mention it.
 
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// Returns remarks on threads on these CPUs, one sentence each. Remarks are made if process `other` is pinned to the
-/// same CPUs, or if the CPUs are of several NUMA nodes or of another node than the network device.
+/// Returns remarks on threads on these CPUs, one sentence each. There is a remark if process `other` is pinned to the
+/// same CPUs. There is also a remark if the CPUs are on several NUMA nodes, or on another node than the network device.
 pub fn remarks(cpus: &[usize], other: Option<u32>, device: Option<&str>) -> Vec<String> {
     remarks_of(Path::new("/"), cpus, other, device)
 }
@@ -98,8 +98,8 @@ fn list(cpus: &BTreeSet<usize>) -> String {
 mod tests {
     use super::*;
 
-    /// A machine with two nodes of two CPUs each, a card on the second node, and a process 7 with two threads: one on
-    /// CPU 1, the other on any CPU.
+    /// A machine with two nodes of two CPUs each, and a card on the second node. Process 7 has one thread on CPU 1, and
+    /// another on any CPU.
     struct Machine(std::path::PathBuf);
 
     impl Machine {

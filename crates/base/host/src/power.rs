@@ -1,5 +1,4 @@
-//! Energy use of this machine's processors: counters of their packages (RAPL), as the kernel's powercap shows
-//! them.
+//! Energy use of this machine's processors, from the kernel's counters of their packages (powercap, RAPL).
 
 use std::path::PathBuf;
 
@@ -8,7 +7,7 @@ use crate::read;
 /// Folder of the kernel's energy counters.
 const POWERCAP: &str = "/sys/class/powercap";
 
-/// Reason for the lack of power readings.
+/// Reason why the power cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PowerError {
     /// No counter of a package.

@@ -1,4 +1,4 @@
-//! Resource use of one process.
+//! Meter of the resource use of one process.
 
 use std::path::PathBuf;
 

@@ -1,5 +1,4 @@
-//! A program with all its descendants: found, asked to exit, and killed, even if they outlive the first
-//! process.
+//! Finds all descendants of a program, asks them to exit, and kills them, even if they outlive the first process.
 //!
 //! A process that adopts orphans ([`adopt_orphans`]) is an ancestor of every process that it ever started.
 //! Only its own children are signalled here, because their numbers are not reused until they are waited for.
@@ -57,8 +56,8 @@ pub fn below(pid: u32) -> Vec<u32> {
     all
 }
 
-/// Returns the children of a process. They are read from each of its threads (`/proc/PID/task/TID/children`, Linux 4.2
-/// and not everywhere), else from the parent of every process.
+/// Returns the children of a process. They are read from each of its threads (`/proc/PID/task/TID/children`, since
+/// Linux 4.2). If this file does not exist, the parent of every process is read.
 fn children(pid: u32) -> Vec<u32> {
     let mut pids = BTreeSet::new();
     for thread in std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten() {
@@ -118,7 +117,7 @@ pub fn ask_child(pid: u32) {
     }
 }
 
-/// Kills the children of this process (SIGKILL) except those in `but`, waits for them, and continues with the orphans
+/// Kills the children of this process (SIGKILL), except those in `but`, and waits for them. Continues with the orphans
 /// that they leave until none is left. Returns `false` if a process remains that cannot be killed.
 pub fn end_children(but: &BTreeSet<u32>) -> bool {
     // Each round kills at least one generation.

@@ -1,4 +1,4 @@
-//! Signals that make a process exit.
+//! Sends signals that make a process exit.
 use std::io;
 
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};

@@ -21,12 +21,12 @@ pub enum Subject {
         /// Name of the program file, without its folder.
         name: String,
     },
-    /// All descendants of this process, without itself: its children, theirs, and adopted orphans.
+    /// All descendants of a process, without the process itself: children, their children, and adopted orphans.
     Below {
         /// Process id.
         pid: u32,
     },
-    /// Every process of a control group and of those below it.
+    /// Every process of a control group and of the groups below it.
     Cgroup {
         /// Folder of the group, such as `/sys/fs/cgroup/system.slice/ric.service`.
         path: PathBuf,
@@ -57,7 +57,7 @@ pub struct SubjectSample {
     pub at: Instant,
     /// CPU seconds in user mode and in the kernel.
     pub cpu_s: f64,
-    /// Resident memory, summed over processes: shared pages count for each.
+    /// Resident memory, summed over the processes. A shared page counts once for each process.
     pub rss_bytes: u64,
     /// Number of processes alive.
     pub processes: u64,
@@ -65,7 +65,7 @@ pub struct SubjectSample {
     pub threads: u64,
     /// Number of times that a thread waited for a resource or was preempted.
     pub context_switches: u64,
-    /// Page faults, served without I/O or with it.
+    /// Page faults, with or without I/O.
     pub faults: u64,
 }
 

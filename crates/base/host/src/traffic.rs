@@ -1,8 +1,8 @@
-//! Traffic of TCP connections, by the kernel's counters: bytes, and packets, which are segments.
+//! Traffic of TCP connections in bytes and packets (TCP segments), from the kernel's counters.
 //!
-//! Packets are the units of the network: a large message is several packets, many small messages can be one packet, and
-//! an acknowledgement is a packet without a message. Published rates have mixed these up; here each has a separate
-//! name.
+//! Packets are the units of the network. A large message is several packets, and many small messages can be one packet.
+//! An acknowledgement is a packet without a message. Published rates have mixed these units up, so each has a separate
+//! name here.
 #![allow(unsafe_code, reason = "system calls that std lacks: TCP_INFO, a duplicate of a descriptor")]
 
 use std::collections::BTreeMap;
@@ -43,8 +43,8 @@ mod offset {
 }
 
 impl TcpCounters {
-    /// Reads the counters of a connected TCP socket. They are those of *this* endpoint: if this tool holds
-    /// the socket, its `in` is the subject's `out`.
+    /// Reads the counters of a connected TCP socket. They belong to *this* endpoint: if this tool holds the socket, its
+    /// `in` is the subject's `out`.
     ///
     /// # Errors
     /// It is not a TCP socket, or the kernel is older than 4.6 and lacks the counters.
@@ -52,7 +52,7 @@ impl TcpCounters {
         let mut buffer = [0_u8; 256];
         let mut length = libc::socklen_t::try_from(buffer.len()).unwrap_or(0);
         // SAFETY: the kernel writes at most `length` bytes into a buffer of that size and the length that it wrote
-        // through a valid pointer; both outlive the call, and the descriptor is open as long as it is borrowed.
+        // through a valid pointer. Both outlive the call, and the descriptor is open as long as it is borrowed.
         let failed = unsafe {
             libc::getsockopt(
                 socket.as_raw_fd(),
@@ -82,7 +82,7 @@ impl TcpCounters {
     }
 }
 
-/// The counters of each connection by the kernel's number of its socket.
+/// Counters of each connection, by the inode number of its socket.
 pub type Connections = BTreeMap<u64, TcpCounters>;
 
 /// Traffic of all connections of this process, as this process sees it.
@@ -106,8 +106,8 @@ pub struct ProcessTraffic {
     pub retransmits: u64,
 }
 
-/// Returns the counters of every TCP socket that this process has open, except those at its standard input, output and
-/// error: these belong to the parent process.
+/// Returns the counters of every TCP socket that this process has open. Sockets at its standard input, output and error
+/// are left out, because they belong to the parent process.
 ///
 /// # Errors
 /// `/proc/self/fd` cannot be read.
@@ -128,7 +128,7 @@ pub fn own_connections() -> io::Result<Connections> {
         if standard.contains(&inode) || connections.contains_key(&inode) {
             continue;
         }
-        // Not a TCP socket, or closed since: not counted.
+        // A descriptor that is not a TCP socket, or has been closed since, is not counted.
         if let Some(counters) = duplicate(number).ok().and_then(|fd| TcpCounters::read(fd.as_fd()).ok()) {
             connections.insert(inode, counters);
         }

@@ -1,5 +1,5 @@
-//! Files that control this process: only root and this process's own user may be able to write or replace
-//! them.
+//! Checks of files that control this process. Only root and this process's own user may be able to write or replace
+//! such files.
 
 use std::fs::{self, Metadata, OpenOptions};
 use std::io::{self, Read};
@@ -92,8 +92,8 @@ pub fn read(path: &Path, most: u64) -> Result<String, UntrustedFile> {
     if fs::symlink_metadata(path).map_err(unreadable)?.is_symlink() {
         return Err(UntrustedFile::Symlink(path.to_owned()));
     }
-    // The checks apply to the opened file, even if its name changes in the meantime; opening a pipe would
-    // block without O_NONBLOCK.
+    // The checks apply to the opened file, even if its name changes in the meantime. Without O_NONBLOCK, opening a pipe
+    // would block.
     let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
     let file = OpenOptions::new().read(true).custom_flags(flags).open(path).map_err(unreadable)?;
     let found = file.metadata().map_err(unreadable)?;
@@ -116,7 +116,7 @@ pub fn read(path: &Path, most: u64) -> Result<String, UntrustedFile> {
 pub fn append(path: &Path) -> Result<fs::File, UntrustedFile> {
     check_folder(path.parent().unwrap_or_else(|| Path::new("/")))?;
     let unreadable = |why: io::Error| UntrustedFile::Unreadable { path: path.to_owned(), why };
-    // Opening a pipe would block without O_NONBLOCK.
+    // Without O_NONBLOCK, opening a pipe would block.
     let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
     let file = OpenOptions::new().create(true).append(true).mode(0o600).custom_flags(flags).open(path);
     let file = file.map_err(unreadable)?;
@@ -147,7 +147,7 @@ pub fn is_secret(path: &Path) -> Result<(), UntrustedFile> {
 /// The program is not trusted, or is not an executable file.
 pub fn program(path: &Path) -> Result<PathBuf, UntrustedFile> {
     let unreadable = |why: io::Error| UntrustedFile::Unreadable { path: path.to_owned(), why };
-    // The folder that contains the link decides its target, so it is checked as well.
+    // A user who can write the folder of a link can change its target, so this folder is checked as well.
     check_folder(path.parent().unwrap_or_else(|| Path::new("/")))?;
     let real = fs::canonicalize(path).map_err(unreadable)?;
     let found = fs::metadata(&real).map_err(unreadable)?;

@@ -1,4 +1,4 @@
-//! A running process as a component. It is metered and not touched.
+//! Component for a process that already runs. The process is only metered.
 
 use ranlab_host::{Subject, SubjectMeter, process_tree};
 
@@ -7,7 +7,7 @@ use crate::worker::{ComponentError, Report};
 use crate::{RunningComponent, config, environment};
 
 config! {
-    /// Selection of the running process; the first configured field counts. Without any, nothing is metered, because
+    /// Selection of a running process, by the first field that is set. If no field is set, nothing is metered, because
     /// the system runs on another machine.
     pub struct AttachComponent {
         /// process id of the system under test on sut.at; its resource usage is measured only if this, sut.command or

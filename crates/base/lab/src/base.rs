@@ -1,4 +1,4 @@
-//! Components of no domain: running processes, third-party programs and the gateway between transports.
+//! Components that belong to no domain: running processes, third-party programs and the gateway between transports.
 
 use std::path::Path;
 

@@ -34,9 +34,9 @@ pub enum CaseFailure {
     Skipped(&'static str),
     /// The peer rejected something optional: the cause and the rejected item.
     Refused(String),
-    /// The peer failed at the named check, on which this check depends.
+    /// The peer violated the clause. If the named earlier check did not pass, this check counts as skipped.
     Needs(&'static str, String),
-    /// No check is possible.
+    /// An error that ends all checks.
     Trouble(ComponentError),
 }
 

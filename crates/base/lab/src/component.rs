@@ -29,7 +29,7 @@ pub const LEAVE_WAIT: Duration = Duration::from_secs(3);
 
 /// Metric: 1 when the load has ended, 0 before.
 pub const OVER: &str = "over";
-/// Metric of one of several shares of a load: 1 when the share is set up and waits for the common start.
+/// Metric of a share of a divided load: 1 when the share is set up and waits for the common start.
 pub const SET_UP: &str = "set_up";
 
 /// A started component, or the error of its start.
@@ -37,13 +37,13 @@ pub type Started = Result<Box<dyn RunningComponent>, ComponentError>;
 
 /// The configuration of a component, which starts the running component.
 pub trait Component: ConfigFields + Serialize + DeserializeOwned + Clone + fmt::Debug + 'static {
-    /// The `type` of a worker's message. It never changes.
+    /// Name of the component in messages to workers (`type`). It never changes.
     const TYPE: &'static str;
 
     /// Starts the component and waits until it is ready.
     fn start(&self, trust: WorkerTrust) -> impl Future<Output = Started>;
 
-    /// Returns the shares of a load for a number of places (2 to [`PLACES_MAX`]), in their order.
+    /// Returns the shares of a load for a number of locations (2 to [`PLACES_MAX`]), in the order of the locations.
     ///
     /// # Errors
     /// The component cannot be divided, or the load is too small.
@@ -51,7 +51,7 @@ pub trait Component: ConfigFields + Serialize + DeserializeOwned + Clone + fmt::
         Err(rig(format!("this load cannot be divided among {places} places")))
     }
 
-    /// Returns the maximum times of the component.
+    /// Returns the time limits of the component.
     fn waits(&self) -> Waits {
         Waits::default()
     }
@@ -68,14 +68,15 @@ pub trait Component: ConfigFields + Serialize + DeserializeOwned + Clone + fmt::
     }
 }
 
-/// Maximum times of a component.
+/// Time limits of a component.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Waits {
     /// Time until the component is ready.
     pub start: Duration,
     /// Time until the component has ended.
     pub end: Duration,
-    /// Time until physical resources of the machine are returned after the campaign has disconnected; 0 without any.
+    /// Time after the end of the campaign until physical resources of the machine are returned; 0 without such
+    /// resources.
     pub restore: Duration,
 }
 
@@ -249,7 +250,7 @@ impl AnyComponent {
         self.0.start(trust).await
     }
 
-    /// Returns the shares of a load for a number of places, in their order.
+    /// Returns the shares of a load for a number of locations, in the order of the locations.
     ///
     /// # Errors
     /// The component cannot be divided, or the load is too small.
@@ -263,7 +264,7 @@ impl AnyComponent {
         self.0.divide(places)
     }
 
-    /// Returns the maximum times of the component.
+    /// Returns the time limits of the component.
     pub fn waits(&self) -> Waits {
         self.0.waits()
     }

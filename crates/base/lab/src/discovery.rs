@@ -1,7 +1,8 @@
-//! Discovery of workers through NATS: a request on a subject, which each listening worker answers with its address. The
-//! campaign then connects to each worker directly; no experiment data passes through NATS. Credential files are named by the
-//! environment ([`NatsConfig::from_environment`](ranlab_transport::nats::NatsConfig::from_environment)), for workers and the
-//! campaign, because a scenario must not contain them.
+//! Discovers workers through NATS. The campaign sends a request on a subject, and each listening worker answers with
+//! its address. The campaign then connects to each worker directly; no experiment data passes through NATS. Environment
+//! variables name the credential files
+//! ([`NatsConfig::from_environment`](ranlab_transport::nats::NatsConfig::from_environment)) for workers and the
+//! campaign, because a scenario must not contain credentials.
 
 #[cfg(feature = "bus")]
 use std::sync::Arc;

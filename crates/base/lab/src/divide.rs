@@ -16,7 +16,7 @@ pub fn share(total: u64, place: usize, places: usize) -> u64 {
     (until(place + 1) - until(place)) as u64
 }
 
-/// Checks that each location gets at least one of `total` items. `what` is their name in the error.
+/// Checks that each location gets at least one of `total` items. `what` names the items in the error.
 pub fn divisible(what: &str, total: u64, places: usize) -> Result<(), ComponentError> {
     if total >= places as u64 {
         return Ok(());
@@ -24,8 +24,8 @@ pub fn divisible(what: &str, total: u64, places: usize) -> Result<(), ComponentE
     Err(rig(format!("{total} {what} cannot be divided among {places} places; at least {places} are needed")))
 }
 
-/// Returns number, first index and start times of a location's base stations. All locations share the ramp time.
-/// Identities, seeds and UEs follow from the index of a base station.
+/// Returns the number, the first index and the ramp time of each location's base stations. The ramp time is the same at
+/// all locations. Identities, seeds and UEs follow from the index of a base station.
 pub fn stations(
     nodes: u32,
     first: u32,

@@ -258,7 +258,7 @@ impl FieldError {
 pub fn checked<A: As<T>, T>(name: &str, fields: &[Field], value: &Value) -> Result<T, FieldError> {
     let field = fields.iter().find(|field| field.name == name);
     let kind = &field.ok_or_else(|| FieldError::unknown(name, fields))?.key.kind;
-    // A search may propose a fractional value for an integer field; round it.
+    // A search may propose a fractional value for an integer field. The value is rounded.
     let rounded = match (kind, value) {
         (Kind::Int { .. }, Value::Float(float)) => Value::Int(float.round() as i64),
         _ => value.clone(),
@@ -280,8 +280,8 @@ pub trait FieldType: Sized {
     /// Returns the allowed values, unless the field restricts them further.
     fn kind() -> Kind;
     /// Validates a value and converts it to the form that [`from_value`](Self::from_value) reads. The error text
-    /// continues the phrase "must be". Types that accept more than their kind describes override this: a rate is text
-    /// on the command line and may be a number in a scenario.
+    /// continues the phrase "must be". Types that accept more than their kind describes override this method. For
+    /// example, a rate is text on the command line and may be a number in a scenario.
     fn accept(kind: &Kind, value: &Value) -> Result<Value, String> {
         kind.accept(value)
     }

@@ -1,8 +1,8 @@
 //! A gateway that forwards messages between two addresses, over any pair of transports.
 //!
-//! It connects programs that speak SCTP with programs that speak TCP: unmodified base stations with our RIC, our base
-//! stations and xApps with an unmodified RIC, or two containers. SCTP is the kernel's (`sctp://`) or that of our
-//! preloaded library (`shim://`).
+//! It connects programs that speak SCTP with programs that speak TCP. Examples are unmodified base stations with our
+//! RIC, our base stations and xApps with an unmodified RIC, or two containers. SCTP is the kernel's (`sctp://`) or that
+//! of our preloaded library (`shim://`).
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};

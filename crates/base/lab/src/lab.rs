@@ -1,4 +1,4 @@
-//! Machines on which the components of an experiment run.
+//! Locations of workers, on which the components of an experiment run, and settings shared by all rigs.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -15,11 +15,12 @@ pub struct RigContext {
     pub program: PathBuf,
     /// The secure shell client.
     pub ssh: PathBuf,
-    /// Existing network namespace in which workers on this machine are started. `None`: that of this program.
+    /// Existing network namespace in which workers on this machine are started. `None` for the namespace of this
+    /// program.
     pub netns: Option<String>,
     /// Whether commands of a profile may be run.
     pub commands: bool,
-    /// Folder for the output of third-party programs. `None`: only their last lines are kept.
+    /// Folder for the output of third-party programs. If it is `None`, only their last lines are kept.
     pub folder: Option<PathBuf>,
 }
 

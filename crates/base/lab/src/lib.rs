@@ -1,11 +1,12 @@
 //! Common parts of components, experiments and third-party programs of all domains.
 //!
-//! A component's configuration is declared with [`config!`]. The same fields become the flags of a verb, scenario keys, the
-//! JSON schema and the message to a worker ([`field`]). A component runs in the process that starts it: that of a verb, or a
+//! A component's configuration is declared with [`config!`]. The same fields become the flags of a verb, scenario keys,
+//! the JSON schema and the message to a worker ([`field`]). A component runs in the process of a verb, or in a
 //! [`worker`] on any machine, which meters it and reports its results. [`experiment`] contains code that rigs share.
 //!
-//! To add a component, create a file with its configuration and its [`RunningComponent`] implementation in its domain's crate,
-//! implement [`Component`] for it, and add it to the domain's table ([`Domain`]). No domain is imported here.
+//! To add a component, create a file in its domain's crate. It contains the configuration, which implements
+//! [`Component`], and the running component, which implements [`RunningComponent`]. Then add the component to the
+//! domain's table ([`Domain`]). No domain is imported here.
 
 pub mod attach;
 pub mod base;

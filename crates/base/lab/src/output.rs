@@ -1,4 +1,4 @@
-//! Output of third-party programs: written to a log file of limited size, with the last lines kept in memory.
+//! Output of third-party programs. It is written to a log file of limited size, and its last lines are kept in memory.
 
 use std::collections::VecDeque;
 use std::fs::{File, OpenOptions};
@@ -30,7 +30,7 @@ pub struct OutputLimits {
     pub lines: usize,
     /// Maximum number of characters per line.
     pub chars: usize,
-    /// Reading rate, in bytes per second. A program that prints more has to wait. `None`: no limit.
+    /// Reading rate, in bytes per second. A program that prints more has to wait. `None` for no limit.
     pub bytes_per_s: Option<u64>,
 }
 

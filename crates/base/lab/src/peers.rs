@@ -40,7 +40,7 @@ impl AllowedPeer {
         list.is_empty() || list.iter().any(|allowed| allowed.holds(address.ip()))
     }
 
-    /// Returns a test whether an address is in one of these networks, or `None` if the list is empty.
+    /// Returns a function that tests whether an address is in one of these networks, or `None` if the list is empty.
     pub fn any_of(list: &[Self]) -> Option<impl Fn(IpAddr) -> bool + use<>> {
         let list = list.to_vec();
         (!list.is_empty()).then_some(move |peer| list.iter().any(|allowed| allowed.holds(peer)))

@@ -1,5 +1,5 @@
-//! A third-party program as a component. It is started by its own commands, awaited until it is ready, watched and
-//! metered with all of its child processes, and ended together with all leftovers. Its output is kept.
+//! A third-party program as a component. It is started by its own commands, and awaited until it is ready. It is
+//! watched and metered with all of its child processes, and ended together with all leftovers. Its output is kept.
 //!
 //! The worker that runs it adopts the program's orphaned processes, and ends with the campaign in any case.
 
@@ -39,7 +39,7 @@ pub struct ProgramComponent {
     pub ready: ReadyWhen,
     /// Selection of metered processes.
     pub meter: MeterBy,
-    /// Log file of the program's output. `None`: only the last lines are kept.
+    /// Log file of the program's output. If it is `None`, only the last lines are kept.
     pub log: Option<PathBuf>,
     /// Output lines that cast doubt on a result.
     pub warn: Vec<WarnLine>,
@@ -68,7 +68,7 @@ pub struct Commands {
     pub reset: Vec<String>,
     /// Frequency of starts: once per repetition, or once per campaign.
     pub each: Each,
-    /// Working folder. `None`: that of the campaign.
+    /// Working folder; `None` for the folder of the campaign.
     pub folder: Option<PathBuf>,
     /// Variables added to the environment.
     pub environment: BTreeMap<String, String>,

@@ -1,7 +1,7 @@
-//! Detects standstills of this process during a window: stopped by a signal, suspended with its machine, or without a
-//! CPU for a long time.
+//! Detects standstills of this process during a window. The process may be stopped by a signal, suspended with its
+//! machine, or without a CPU for a long time.
 //!
-//! A load generator that was suspended did not send its load, and its own counters do not show that, because its clock
+//! A load generator that was suspended did not send its load. Its own counters do not show that, because its clock
 //! reads the same before and after.
 
 use std::sync::Arc;
@@ -12,10 +12,10 @@ use ranlab_host::thread_cpu_ns;
 
 /// Time between two beats.
 const BEAT: Duration = Duration::from_millis(20);
-/// A beat that comes later than this counts as a standstill. A busy machine delays a thread by less than this.
+/// Minimum delay of a beat that counts as a standstill. On a busy machine, a thread is delayed by less.
 pub const STANDSTILL_AT_LEAST: Duration = Duration::from_millis(250);
 
-/// A thread that wakes regularly. Ends when this is dropped.
+/// A thread that wakes regularly. It ends when this value is dropped.
 pub struct Pulse {
     shared: Arc<Shared>,
 }

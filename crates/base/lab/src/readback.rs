@@ -203,7 +203,7 @@ fn json_path(key: &str, path: &str) -> Result<JsonPath, String> {
     JsonPath::parse(path).map_err(wrong)
 }
 
-/// Returns the path after each of its steps, and whether that step is a member name.
+/// Parses a slash-separated path. Returns the JSON path up to each step, and whether the step is a member name.
 fn sizes(path: &str) -> Result<Extractor, String> {
     let mut paths = vec![json_path("count", "$")?];
     let mut members = vec![];
@@ -293,8 +293,7 @@ impl Extractor {
     }
 }
 
-/// Returns whether the list exists in which a path found nothing. An empty list counts as 0, a missing list is an
-/// error.
+/// Returns whether the list exists in which a path selected no node. Then the number is 0; a missing list is an error.
 fn there(path: &str, json: &Value) -> bool {
     let end = OPEN.iter().filter_map(|open| path.find(open)).min().unwrap_or(path.len());
     end < path.len() && JsonPath::parse(&path[..end]).is_ok_and(|place| !place.query(json).is_empty())

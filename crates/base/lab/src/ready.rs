@@ -58,7 +58,7 @@ fn open(text: &str) -> bool {
     let read = |file: &str| std::fs::read_to_string(file).unwrap_or_default();
     match TABLES.iter().find(|(own, ..)| *own == kind) {
         Some((_, files, state)) => files.iter().any(|file| in_table(&read(file), port, *state)),
-        // Not documented in proc(5): endpoints, with the local port in the sixth column.
+        // This file is not documented in proc(5). It lists endpoints, with the local port in the sixth column.
         None => read("/proc/net/sctp/eps")
             .lines()
             .any(|line| line.split_whitespace().nth(5) == Some(port.to_string().as_str())),

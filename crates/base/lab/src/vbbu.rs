@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::output::ExpectedLine;
 use crate::program::Span;
 
-/// Name of the interface of both ends on the network.
+/// Name of the network interface of the CU and of the DU.
 pub const MIDHAUL: &str = "mh0";
 
 /// Placeholders for a profile's commands, in addition to those that a scenario fills in: the addresses of CU and DU,

@@ -1,5 +1,5 @@
-//! Watches the processes of a third-party system: when a process was stopped by a signal and for how long, and when the
-//! last one ended.
+//! Watches the processes of a third-party system. Records when and for how long a process was stopped by a signal, and
+//! when the last process ended.
 
 use std::collections::BTreeMap;
 use std::process::{Child, ExitStatus};

@@ -1,6 +1,6 @@
-//! A panic in a component's detached thread fails the repetition. Runs in a separate process, because the panic hook is
-//! global.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests are tests")]
+//! Tests that a panic in a component's detached thread fails the repetition. The test has a separate process, because
+//! the panic hook is global.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "test helpers may panic, like tests")]
 
 use std::io::{Chain, Read};
 

@@ -1,4 +1,4 @@
-//! Every form of figure and table on one page, drawn from a simulated system whose scaling laws are known.
+//! Draws every form of figure and table on one page, from a simulated system whose scaling laws are known.
 //!
 //! Run with `cargo run -p ranlab-report --example gallery -- target/gallery`. `scripts/screenshots.sh` takes pictures
 //! of the page.

@@ -1,4 +1,4 @@
-//! Cost of 10,000 points: `cargo run --release -p ranlab-report --example large`.
+//! Measures the cost of 10,000 points: `cargo run --release -p ranlab-report --example large`.
 //!
 //! Measures the points with a rig that does no work. Stores the results, reads them back, reports them and exports
 //! them. Prints the seconds and the memory of each step with their limits (60 s, 300 MB), and fails if a limit is
@@ -43,7 +43,7 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
     Ok(if kept { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Hundreds of workers, each with as many request rates as `points` needs.
+/// Measures about `points` points: 100 numbers of workers, each with as many numbers of requests as necessary.
 fn measure(directory: &Path, points: usize) -> Result<usize, Box<dyn Error>> {
     let list = |most: usize| (1..=most).map(|n| n.to_string()).collect::<Vec<_>>().join(", ");
     let workers = list(100);

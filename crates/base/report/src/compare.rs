@@ -17,7 +17,7 @@ pub use evidence::{MetricEvidence, SIGNIFICANT};
 pub use settings::SettingDifference;
 pub use threshold::{Threshold, ThresholdError, ThresholdResult, ThresholdVerdict};
 
-/// The setting that distinguishes the sides of [`together`].
+/// Name of the setting that distinguishes the sides of [`together`].
 pub const COMPARED: &str = "compared";
 
 /// Metrics of the machine and of the tool itself. They show the quality of the measurement, and are compared only if an
@@ -27,7 +27,7 @@ const ABOUT_MEASURING: [&str; 2] = ["host.", "tool."];
 /// Options of a comparison.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Options {
-    /// Metrics to compare; empty: all common metrics except those of the machine and of the tool.
+    /// Metrics to compare. If the list is empty, all common metrics except the metrics of the machine and of the tool.
     pub metrics: Vec<String>,
     /// Settings or sections with intended differences, in addition to those of the system under test (`sut`).
     pub intended: Vec<String>,
@@ -38,7 +38,7 @@ pub struct Options {
 /// Two campaigns side by side.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Comparison {
-    /// Sentence for people: the differing settings, and the conclusion.
+    /// Summary in one sentence: the differing settings, and the conclusion.
     pub sentence: String,
     /// Settings that differ between the campaigns.
     pub settings: Vec<SettingDifference>,
@@ -87,7 +87,7 @@ pub struct Row {
     pub method: Method,
     /// Number of repeats that are outliers.
     pub outliers: usize,
-    /// Smallest change that is claimed: the A/A spread at this point.
+    /// A/A spread at this point. A smaller change is not a finding.
     pub floor: Option<f64>,
     /// Smallest change at this point that would be detected with a probability of 80 %.
     pub detectable: Option<f64>,
@@ -107,7 +107,7 @@ pub enum Finding {
     Worse,
     /// Significant and above the A/A spread, but the metric has no better direction, or other settings differ unintentionally.
     Changed,
-    /// Significant within its metric, but not beyond chance among all metrics.
+    /// Significant among the points of its metric, but possibly due to chance among all metrics.
     Unsure,
     /// Not distinguishable from two equal systems: changes smaller than [`Row::detectable`] cannot be
     /// detected.
@@ -138,9 +138,9 @@ impl Finding {
 pub struct Lost {
     /// Label of the point.
     pub point: String,
-    /// Outcome on the first side; `None`: not measured.
+    /// Outcome on the first side; `None` if it was not measured.
     pub a: Option<Outcome>,
-    /// Outcome on the second side; `None`: not measured.
+    /// Outcome on the second side; `None` if it was not measured.
     pub b: Option<Outcome>,
 }
 
@@ -152,7 +152,7 @@ impl Lost {
     }
 }
 
-/// Compares metrics at points with the same settings of `a`'s axes.
+/// Compares metrics at the points of both campaigns that have the same values on `a`'s axes.
 pub fn compare(a: &Results, b: &Results, options: &Options) -> Comparison {
     let pairs: Vec<(&PointResult, &PointResult)> =
         a.points.iter().filter_map(|point| Some((point, partner(point, b)?))).collect();
@@ -227,7 +227,7 @@ fn floor_missing(a: &Results, b: &Results) -> &'static str {
 }
 
 /// Returns the points of a campaign at which a setting has this value; the setting is then no longer an axis. Two such
-/// results are the two sides of a comparison within one campaign. `None`: no point has the value.
+/// results are the two sides of a comparison within one campaign. Returns `None` if no point has the value.
 pub fn side(results: &Results, path: &str, value: &Value) -> Option<Results> {
     let mut own = results.clone();
     let setting = [(path.to_owned(), value.clone())].into();

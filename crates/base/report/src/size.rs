@@ -1,4 +1,4 @@
-//! Sizing: from measured capacity to instances, blades, racks, kW and mW per user.
+//! Sizes a deployment: computes instances, blades, racks, kW and mW per user from measured capacity.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -38,7 +38,8 @@ pub struct LoadRequirement {
 pub struct MachineType {
     /// Number of cores.
     pub cores: u32,
-    /// Power under load, W; `None`: the power measured in the campaign with the capacity, if available.
+    /// Power under load, in W. If it is `None`, the power that was measured together with the capacity is used, if
+    /// available.
     pub watts: Option<f64>,
     /// Machines in a rack.
     pub per_rack: u32,
@@ -50,9 +51,9 @@ pub struct MachineType {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Capacity {
-    /// Campaign with the number of users per core; `None`: `users_per_core` applies.
+    /// Campaign with the number of users per core. If it is `None`, `users_per_core` applies.
     pub from: Option<SloCapacity>,
-    /// Point of a campaign with the number of users per core; `None`: `users_per_core` applies.
+    /// Point of a campaign with the number of users per core. If it is `None`, `users_per_core` applies.
     pub at: Option<CapacityPoint>,
     /// Users that one core serves within the objective; infinite without a limit.
     #[serde(default = "unlimited")]
@@ -65,12 +66,12 @@ pub struct Capacity {
     pub sessions_per_s_per_core: f64,
     /// Cores of an instance.
     pub cores_per_instance: u32,
-    /// The scaling law over cores; `None`: only the linear result.
+    /// The scaling law over cores. If it is `None`, there is only the linear result.
     pub law: Option<Usl>,
     /// Measured range of cores. Default: one core.
     #[serde(default = "one_core")]
     pub cores_measured: (f64, f64),
-    /// Maximum number of users served at once during the measurement; `None`: unknown.
+    /// Maximum number of users served at once during the measurement; `None` if it is unknown.
     #[serde(skip)]
     pub users_measured: Option<f64>,
 }
@@ -97,7 +98,8 @@ pub struct Measured {
     pub users: f64,
     /// Lower end of the interval of the users.
     pub least: f64,
-    /// Upper end of the interval of the users; `None`: the capacity is a lower bound, and the true capacity is higher.
+    /// Upper end of the interval of the users; `None` if the capacity is a lower bound, so that the true capacity is
+    /// higher.
     pub most: Option<f64>,
     /// Number of repeats in which the capacity was measured.
     pub repeats: usize,
@@ -190,7 +192,7 @@ pub struct Deployment {
     pub blades: u64,
     /// Number of racks.
     pub racks: u64,
-    /// Power, kW; `None`: the power of a blade is unknown.
+    /// Power, in kW; `None` if the power of a blade is unknown.
     pub kw: Option<f64>,
     /// Power per user, mW.
     pub mw_per_user: Option<f64>,
@@ -215,7 +217,7 @@ pub struct Sizing {
     pub corrected: Option<Deployment>,
 }
 
-/// Returns an error if the input is invalid.
+/// Reason why the input of a sizing is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SizeError {
@@ -274,7 +276,7 @@ fn check(demand: &LoadRequirement, blade: &MachineType, capacity: &Capacity) -> 
     Ok(())
 }
 
-/// Computes a deployment. `gain` is the capacity of an instance in single cores.
+/// Computes a deployment. `gain` is the capacity of an instance, as a multiple of the capacity of one core.
 fn deploy(demand: &LoadRequirement, blade: &MachineType, capacity: &Capacity, gain: f64) -> Deployment {
     let by_rate =
         |per_core: f64, per_user: f64| if per_user > 0.0 { per_core / per_user } else { f64::INFINITY };
@@ -303,7 +305,7 @@ fn deploy(demand: &LoadRequirement, blade: &MachineType, capacity: &Capacity, ga
     }
 }
 
-/// Rounds up, but not because of the last bit of a quotient.
+/// Rounds up, but ignores an excess that is only a rounding error.
 fn round_up(value: f64) -> u64 {
     (value - 1e-9 * value.abs()).ceil() as u64
 }
@@ -339,8 +341,8 @@ mod tests {
         }
     }
 
-    /// Whether a number, rounded to the digits of a printed number, equals it. Zeros at the end of a printed number,
-    /// such as in 140 or 20, are not significant.
+    /// Whether a number, rounded to the digits of a printed number, equals the printed number. Zeros at the end of a
+    /// printed number, such as in 140 or 20, are not significant.
     fn prints(value: f64, printed: u32) -> bool {
         let mut unit = 1.0;
         while f64::from(printed) % (unit * 10.0) == 0.0 {

@@ -68,7 +68,7 @@ struct StoredMetric {
     values: Vec<f64>,
 }
 
-/// Returns an error if the file is invalid.
+/// Reason why a stored result is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct StoredError(String);
@@ -130,8 +130,8 @@ impl Stored {
         points
     }
 
-    /// Converts to results, for the points that the scenario still has. Their repeats are stand-ins: their number is
-    /// the same, and their values have the stored mean and interval.
+    /// Converts the file to results, for the points that the scenario still has. The repeats are stand-ins: their
+    /// number is the stored number, and their values have the stored mean and interval.
     pub fn results(&self, scenario: Scenario, rig: &RigDescription) -> Results {
         let plan = Plan::new(&scenario, rig);
         let metrics = scenario::metrics(rig, &scenario);
@@ -197,7 +197,8 @@ impl StoredPoint {
                 run.recording.bounds.extend(metric.bound.map(|bound| (name.clone(), bound)));
             }
         }
-        // The distribution of all repeats together, because the values of single repeats are no longer known.
+        // The first repeat gets the distribution of all repeats, because the distributions of single repeats were not
+        // stored.
         if let Some(first) = runs.first_mut() {
             first.recording.distributions.clone_from(&self.distributions);
         }

@@ -1,5 +1,5 @@
-//! Whole campaigns on a file: killed and resumed, queried, refused.
-#![allow(clippy::unwrap_used, reason = "helpers of tests are tests")]
+//! Tests of whole campaigns on a file, which are killed and resumed, queried, or refused.
+#![allow(clippy::unwrap_used, reason = "test helpers may unwrap, like tests")]
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -195,7 +195,7 @@ fn format_1_file_is_read_and_upgraded_on_resume() {
     .unwrap();
     drop(old);
     let before = Store::read(&path).unwrap().results(Load::Metrics).unwrap();
-    // This is known without the table, because no load failed.
+    // The bound is known without the table `bounds`, because no load failed.
     assert_eq!(before.answer(&before.points[0], "search.load").unwrap().bound, Bound::AtLeast);
     measure(&path, OPEN_ENDED);
     let store = Store::read(&path).unwrap();

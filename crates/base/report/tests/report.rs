@@ -1,6 +1,6 @@
-//! Reports of whole campaigns: every form of figure, hostile text, ten thousand points.
+//! Tests of the reports of whole campaigns: every form of figure, hostile text, ten thousand points.
 #![cfg(all(feature = "store", feature = "report"))]
-#![allow(clippy::unwrap_used, reason = "helpers of tests are tests")]
+#![allow(clippy::unwrap_used, reason = "test helpers may unwrap, like tests")]
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -39,7 +39,7 @@ fn campaign(text: &str) -> Results {
     Results::new(scenario, metrics, plan.points, journal.finished)
 }
 
-/// Writes a report of a scenario over the mock, and returns the data of its page in order.
+/// Writes the report of a campaign. Returns what was written, and the JSON data of the HTML page.
 fn page(name: &str, results: &Results, context: &Context) -> (Written, String) {
     let folder = directory(name);
     let _ = std::fs::remove_dir_all(&folder);
@@ -154,7 +154,7 @@ fn failures_and_hostile_text_are_escaped() {
 
 const SEARCH: &str = include_str!("../examples/gallery-search.toml");
 
-/// A search has one result: it comes first, with its interval, and every trial is drawn.
+/// The result of a search comes first, with its interval. Every trial is drawn.
 #[test]
 fn search_report_begins_with_answer_and_trials() {
     let results = campaign(SEARCH);
@@ -173,7 +173,7 @@ fn search_report_begins_with_answer_and_trials() {
     let (low, high) = own.interval;
     assert!(own.x == found.mean && low <= found.interval().0 && high >= found.interval().1 + bracket);
     assert!(high - low < 1.1 * (2.0 * found.half_width.unwrap() + bracket), "{own:?}");
-    // Every trial is present, on the side of the bound that its mark shows.
+    // Every trial is drawn. Trials marked as passed are at or below the bound, all others above it.
     let kept: usize =
         results.points[0].runs.iter().map(|run| trials::from_recording(&run.recording).len()).sum();
     let mut drawn = 0;
@@ -222,10 +222,10 @@ fn tuning_shows_each_tried_setting() {
     assert_eq!(samples(&figures(&results)[0]).count(), 12);
 }
 
-/// The reason names metric, value and limit, and the setting that states it; without points, no figure is
-/// drawn.
+/// The reason names the metric, its value, the limit, and the setting that defines the limit. If all points are
+/// invalid, no figure is drawn.
 #[test]
-fn invalid_campaign_names_setting_without_empty_axes() {
+fn invalid_campaign_report_names_limit_setting_and_draws_nothing() {
     let text = include_str!("../examples/gallery-invalid.toml");
     let plot = "[[plot]]\ntitle = \"Nothing of it\"\nx = \"load.workers\"\ny = \"throughput\"\n";
     let (written, page) = page("invalid", &campaign(&format!("{text}{plot}")), &Context::default());
@@ -258,9 +258,10 @@ fn degraded_point_names_broken_limit() {
     assert!(doubt < figure);
 }
 
-/// Two repeats of a noisy system give wide intervals, but those of a share end at 0 and 1.
+/// Two repeats of a noisy system give wide intervals. In figures, intervals of a share are cut off at 0 and 1, those of
+/// a latency at 0.
 #[test]
-fn bands_end_at_limits_of_quantity() {
+fn intervals_are_cut_off_at_possible_values() {
     let text = "title = \"t\"\nrig = \"mock\"\n[sut]\nnoise = 0.3\n[load]\nrate = 1100.0\n[sweep.axes]\n\"load.workers\" = [1, 2]\n\
                 [measure]\nrepeats = 2\n[[plot]]\nx = \"load.workers\"\ny = \"loss_ratio\"\n[[plot]]\nx = \"load.workers\"\ny = \"rtt_us_p50\"\n";
     let mut results = campaign(text);
@@ -337,11 +338,7 @@ fn separate_measurements_never_share_a_figure() {
     );
     let titles =
         |results: &Results| figures(results).into_iter().map(|figure| figure.title).collect::<Vec<_>>();
-    assert_eq!(
-        titles(&results),
-        ["rate", "one"],
-        "an axis without a figure per value must not split figures"
-    );
+    assert_eq!(titles(&results), ["rate", "one"], "an axis without `apart` must not split figures");
     results.scenario.sweep.axes[1].apart = true;
     assert_eq!(titles(&results), ["rate, sut.build = mem", "rate, sut.build = veth", "one"]);
     assert!(figures(&results).iter().all(|figure| samples(figure).count() == 2));
@@ -450,7 +447,7 @@ fn pooled_percentiles_come_from_merged_histograms() {
 }
 
 #[test]
-fn box_uses_and_names_metric_quartiles() {
+fn box_plot_shows_and_names_quartiles_of_metric() {
     let boxes = |y: &str| {
         campaign(&format!(
             "{POOLED}type = \"box\"\nx = \"load.rate\"\ny = \"{y}\"\nfilter = {{ \"sut.build\" = \"a\" }}\n"

@@ -1,4 +1,4 @@
-//! Number of expectations per class and verdict.
+//! Counts the expectations by class and verdict.
 
 use serde::Serialize;
 

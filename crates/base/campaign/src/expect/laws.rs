@@ -1,7 +1,7 @@
-//! Evaluation of laws on repeats. A law is tested on the confidence interval of the measured value, not on the value.
-//! The law holds if the whole interval is in the allowed zone. It is broken if the whole interval is outside. Otherwise
-//! the result is undecided. Example with a limit of at least 100: 105 to 110 holds, 90 to 95 is broken, 95 to 105 is
-//! undecided.
+//! Evaluates the laws of expectations. A law is tested on the confidence interval of the measured value, not on the
+//! value. The law holds if the whole interval is in the allowed zone. It is broken if the whole interval is outside.
+//! Otherwise the result is undecided. Example with a limit of at least 100: 105 to 110 holds, 90 to 95 is broken, 95 to
+//! 105 is undecided.
 
 use std::collections::BTreeMap;
 
@@ -36,8 +36,8 @@ pub(super) struct LawFinding {
     pub(super) ours: String,
     /// Number of repeats, at the point that has the fewest.
     pub(super) repeats: usize,
-    /// Position of the interval outside the allowed zone. `None` if the interval is in the zone, contains a limit of the
-    /// zone or does not exist (a single repeat), and for laws without a zone (orders and shapes).
+    /// Position of the interval outside the allowed zone. `None` if a part of the interval is in the zone, if a single
+    /// repeat has no interval, or if the law has no zone (orders and shapes).
     pub(super) beyond: Option<Beyond>,
 }
 
@@ -83,7 +83,8 @@ fn above_zero(difference: &Number, confidence: f64) -> LawOutcome {
     }
 }
 
-/// Combines several conditions: one broken condition breaks all, one unclear condition makes all unclear.
+/// Combines several conditions. If one is broken, the result is broken. Otherwise, if one is unclear, the result is
+/// unclear.
 fn all(outcomes: impl IntoIterator<Item = LawOutcome>) -> LawOutcome {
     let weight = |outcome: &LawOutcome| match outcome {
         LawOutcome::Holds => 0,

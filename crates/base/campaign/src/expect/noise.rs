@@ -1,4 +1,4 @@
-//! Use of repeats that other work on the machine disturbed.
+//! Verdicts on results with repeats that other work on the machine disturbed.
 
 use std::collections::BTreeMap;
 
@@ -12,11 +12,11 @@ use crate::value::Value;
 
 const DISTURBED_WHY: &str = "the law does not hold, but other work disturbed the repeats and may be the cause: repeat on a quiet machine";
 
-/// Assumed share of the machine for other work if a repeat does not record it.
+/// Share of the machine that other work is assumed to use if a repeat does not record it.
 const SHARE_UNKNOWN: f64 = 0.5;
-/// Maximum share that is used; above it, the factor has no meaning.
+/// Maximum share that the computation uses. Above it, the factor would have no meaning.
 const SHARE_MAX: f64 = 0.98;
-/// Factor by which other work can change a metric beyond its share of the machine.
+/// Factor by which other work may change a metric in addition to the effect of its share of the machine.
 const MARGIN: f64 = 2.0;
 /// Maximum increase of a latency because the system waits for a CPU, in seconds.
 const DELAY_MAX_S: f64 = 0.5;
@@ -55,7 +55,7 @@ fn is_disturbed(run: &Finished) -> bool {
     run.recording.metrics.get(DISTURBED).is_some_and(|marked| *marked > 0.0)
 }
 
-/// Returns the largest share of the machine that other work used in a disturbed repeat of these points; `None`: no
+/// Returns the largest share of the machine that other work used in a disturbed repeat of these points; `None` if no
 /// repeat was disturbed.
 fn disturbed_share(results: &Results, expect: &Expect) -> Option<f64> {
     let filters = filters(expect);

@@ -50,7 +50,7 @@ fn each_type_of_law_is_judged() {
             Holds,
             Holds,
             Holds,
-            // A curve that rises and falls is not a power law, which the wide interval of the regression shows.
+            // A curve that rises and falls is not a power law. The regression therefore has a wide interval.
             Inconclusive,
             Holds,
             Differs,
@@ -105,7 +105,7 @@ fn law_holds_only_if_whole_interval_fits() {
         assert_eq!(*verdict, Inconclusive, "{reason}");
         assert!(reason.contains("one repeat shows no spread"), "{reason}");
     }
-    // Without noise the number is the same whenever it is measured.
+    // Without noise, all repeats give the same number, so one repeat suffices.
     assert_eq!(of(laws(0.0, 1)), [Holds; 5]);
     let noisy = laws(0.4, 3);
     assert_eq!(of(noisy.clone()), [Inconclusive; 5], "{noisy:#?}");
@@ -139,8 +139,7 @@ fn paired_repeats_detect_smaller_changes() {
     assert!(ratio.starts_with("0.9659 times") && !alone.starts_with("0.9659"), "{ratio} {alone}");
 }
 
-/// Judges one expectation on the throughput of 1 worker (1,000 per second), with disturbed repeats unless `where`
-/// selects others.
+/// Returns the verdict on a law for the throughput of 1 worker (1,000 per second). All repeats are disturbed.
 fn disturbed(law: &str) -> Verdict {
     let text = format!(
         "[[expect]]\nwhere = {{ \"load.fails\" = \"disturbed\", \"load.workers\" = 1 }}\nmetric = \"throughput\"\n\
@@ -153,8 +152,8 @@ fn disturbed(law: &str) -> Verdict {
 fn disturbed_repeats_refute_only_unexplained_results() {
     use Verdict::{Fails, Holds, Inconclusive};
     assert_eq!(disturbed("value = 1000.0"), Holds);
-    // Other work is assumed to use half of the machine, and the margin is 2. It can explain that 1,000 per second were
-    // measured instead of 4,000, but not instead of more.
+    // Other work is assumed to use half of the machine, and the margin is 2. Together they explain a result of 1,000
+    // per second if 4,000 are expected, but not if more are expected.
     assert_eq!(disturbed("at_least = 3900.0"), Inconclusive);
     assert_eq!(disturbed("at_least = 7000.0"), Fails);
     // Other work never makes a result faster.
@@ -168,7 +167,7 @@ fn disturbed_repeats_refute_only_unexplained_results() {
     assert_eq!(verdicts(false, &far)[0].0, Fails);
 }
 
-/// Judges the results of one point with these values of `throughput`, each with its mark of disturbance.
+/// Judges a law on one point with these values of `throughput`. The flag of a value marks its repeat as disturbed.
 fn measured(law: &str, values: &[(f64, bool)], change: fn(Metric) -> Metric) -> Judged {
     let text = format!(
         "title = \"t\"\nrig = \"mock\"\n[[expect]]\nmetric = \"throughput\"\n{law}\nrequired = true\n"
@@ -205,7 +204,7 @@ fn disturbed_repeats_are_ignored_if_others_suffice() {
     assert_eq!((found.verdict, found.repeats), (Verdict::Holds, 2));
     let found = measured("at_least = 1100.0", &values, |metric| metric);
     assert_eq!((found.verdict, found.repeats), (Verdict::Fails, 2));
-    // One undisturbed repeat has no interval: all repeats decide.
+    // A single undisturbed repeat has no interval, so the disturbed repeats are used as well.
     let found = measured("at_least = 1100.0", &values[1..], |metric| metric);
     assert_eq!((found.verdict, found.repeats), (Verdict::Inconclusive, 3));
 }
@@ -218,7 +217,7 @@ fn disturbed_repeats_refute_counts_and_bounded_metrics() {
     assert_eq!(verdict("at_least = 1100.0", Metric::counted), Verdict::Fails);
     assert_eq!(verdict("at_least = 1900.0", Metric::bounded), Verdict::Inconclusive);
     assert_eq!(verdict("at_least = 2100.0", Metric::bounded), Verdict::Fails);
-    // Waiting for a CPU explains half a second, and no more.
+    // Waiting for a CPU explains up to half a second of latency, and no more.
     let latency = |metric: Metric| Metric { unit: "us".to_owned(), better: Better::Lower, ..metric };
     assert_eq!(verdict("at_most = 1.0", latency), Verdict::Inconclusive);
     let seconds = |metric: Metric| Metric { unit: "ms".to_owned(), better: Better::Lower, ..metric };

@@ -1,4 +1,4 @@
-//! Results as tables for other tools: CSV that people open, Parquet that data frames read.
+//! Exports results as tables for other tools: CSV for people, Parquet for data frames.
 
 mod parquet;
 mod rows;

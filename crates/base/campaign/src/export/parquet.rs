@@ -1,8 +1,8 @@
-//! Apache Parquet, the part that a table needs: plain values, optional columns, no compression.
+//! Writes Apache Parquet, as far as a table needs it: plain values, optional columns, no compression.
 //!
-//! All libraries for data frames read this format. A complete writer needs some twenty crates; this part needs 200
-//! lines (docs/decisions/0007). Names in comments are those of `parquet.thrift`. The test checks that another
-//! implementation reads every value back.
+//! All libraries for data frames read this format. A complete writer needs some twenty crates; this one needs 200 lines
+//! (docs/decisions/0007). Names in comments are those of `parquet.thrift`. The test checks that another implementation
+//! reads every value back.
 
 use std::io::{self, Write};
 
@@ -82,7 +82,7 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 
-    /// Finishes the file: without its footer it is not readable.
+    /// Finishes the file. Without its footer, the file is not readable.
     pub(super) fn finish(mut self) -> io::Result<W> {
         self.group()?;
         let footer = footer(&self.headings, &self.notes, &self.groups);
@@ -150,7 +150,7 @@ impl Page {
         }
     }
 
-    /// Returns the page with its header, and empties it.
+    /// Returns the encoded page with its header. The page is empty afterwards.
     fn take(&mut self) -> Vec<u8> {
         let page = std::mem::take(self);
         let levels = page.present.levels();
@@ -281,7 +281,7 @@ const STRUCT: u8 = 12;
 #[derive(Default)]
 struct Thrift {
     bytes: Vec<u8>,
-    /// Number of the last field of the current structure. `around` has those of the enclosing structures.
+    /// Number of the last field of the current structure. `around` contains this number for each enclosing structure.
     last: i16,
     around: Vec<i16>,
 }

@@ -51,7 +51,7 @@ impl<W: Write> RowWriter<W> {
         }
     }
 
-    /// Flushes readable data: all data of CSV, none of Parquet.
+    /// Flushes the rows that can already be read: all rows of CSV, no row of Parquet.
     ///
     /// # Errors
     /// Returns an error if writing fails.

@@ -1,4 +1,4 @@
-//! Export tables: points, repeats, series, distributions, verdicts.
+//! The tables that an export contains: points, repeats, series, distributions, verdicts.
 
 use std::collections::BTreeSet;
 
@@ -9,9 +9,9 @@ use crate::value::Value;
 
 use super::{Column, Table};
 
-/// Returns a table with one row per point. A row has every swept setting, the outcome, the repeats, and the mean and
-/// half width of the interval of each metric. If a metric is a bound at some point, a row also has `exact`, `at_least`
-/// or `at_most`. Durations are in seconds; the names of their columns end in `_s`.
+/// Returns a table with one row per point. A row has every swept setting, the outcome, the number of repeats, and the
+/// mean and half width of the interval of each metric. If a metric is a bound at some point, a row also has `exact`,
+/// `at_least` or `at_most`. Durations are in seconds; the names of their columns end in `_s`.
 pub fn points(results: &Results) -> Table {
     let all: Vec<&PointResult> = results.points.iter().collect();
     let mut table = Table::default();
@@ -91,7 +91,7 @@ pub fn series(results: &Results) -> Table {
     rows.table("at_s", "value")
 }
 
-/// Returns a table with every distribution as values with their counts.
+/// Returns a table with the values of every distribution and their counts.
 pub fn distributions(results: &Results) -> Table {
     let mut rows = Long::default();
     for run in results.points.iter().flat_map(|point| &point.runs) {

@@ -1,4 +1,4 @@
-//! Uncertainty of a mean in addition to the spread of repeats: brackets of searches, and bounds.
+//! Uncertainty of a mean in addition to the spread of repeats, from the brackets of searches and from bounds.
 
 use crate::answer::Bound;
 use crate::scenario::Search;
@@ -56,7 +56,7 @@ fn bracket(runs: &[&Finished], own: Estimate, name: &str, far: &str, find: Find,
     } else {
         0.0
     };
-    // Trials found both ends of the bracket, and either may vary more.
+    // Trials found both ends of the bracket, and either end may vary more than the other.
     let spread =
         |values: &[f64]| summarise(values, 0.95).and_then(|all| Estimate::from_summary(&all, false).error);
     let error = own.error.map(|error| if between { spread(&far).unwrap_or(0.0).max(error) } else { error });
@@ -77,7 +77,7 @@ fn soak(runs: &[&Finished], own: Estimate, confidence: f64) -> Estimate {
     let (Some(low), Some(high)) = (mean("search.critical_low"), mean("search.critical_high")) else {
         return own;
     };
-    // The stated interval of a single soak does not need the spread between soaks.
+    // A single soak states its own interval, so no spread between soaks is needed.
     let own = Estimate { error: own.error.or(Some(0.0)), ..own };
     let half = own.half_width(confidence).unwrap_or(0.0);
     own.with_slack((own.value - low - half).max(0.0), (high - own.value - half).max(0.0))

@@ -342,7 +342,8 @@ fn passed(search: &Search, seen: TrialSample) -> Measured {
     (seen.outcome, seen.reason, seen.recording)
 }
 
-/// Sent share of the load in the full trials, by load. The number of entries is limited by the trials of one search.
+/// Load of each full trial, with the share of it that was sent. The number of entries is limited by the trials of one
+/// search.
 #[derive(Default)]
 struct Sent(Vec<(f64, f64)>);
 
@@ -361,8 +362,8 @@ impl Sent {
     }
 }
 
-/// Returns the reason why a found load is only a bound; `None` if it is exact. `end`: the last load of the range;
-/// `budget`: the search's maximum effort.
+/// Returns the reason why a found load is only a bound; `None` if it is exact. `end` is the last load of the range.
+/// `budget` names the search's limit on trials or time.
 fn open(found: &RateFound, end: f64, find: Find, unsent: &str, budget: &str) -> Option<String> {
     match (found.upper, found.unsent, found.precise) {
         (_, Some(load), _) => Some(format!(
@@ -426,8 +427,8 @@ fn unfound(search: &Search, found: &RateFound, unsent: &str, tried: &[SearchTria
     (Outcome::Overloaded, format!("no load{upper} passed a full trial{why}"), recording)
 }
 
-/// Returns the objective's metric, and whether the objective was met. An overloaded system missed it, whatever it
-/// measured; without a measurement, the value is NaN.
+/// Returns the value of the objective's metric, and whether the objective was met. An overloaded system never meets it,
+/// whatever the value. If the metric was not measured, the value is NaN.
 fn passes(search: &Search, outcome: Outcome, recording: &Recording) -> Result<(f64, bool), RigError> {
     let Some((metric, at_most)) = search.goals().first().copied() else { return Ok((0.0, true)) };
     let overloaded = outcome == Outcome::Overloaded;

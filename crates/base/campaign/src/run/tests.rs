@@ -277,7 +277,7 @@ fn stalled_server_has_true_p99() {
     assert!(point.summary("rtt_us_service_p99", 0.95).unwrap().mean < 2_000.0);
 }
 
-/// Records its load time before the window, and the recording time that was requested.
+/// A rig that records the load time before the window, and the requested recording time.
 #[derive(Debug)]
 struct Clocked(Duration);
 
@@ -429,7 +429,7 @@ fn soak_estimates_critical_load_with_interval() {
 }
 
 #[test]
-fn stop_after_repeat_stores_it_and_rest_resumes() {
+fn stop_after_repeat_stores_repeat_and_resume_continues() {
     let scenario = scenario("[sweep.axes]\n\"load.workers\" = [1, 2, 3]\n[measure]\nrepeats = 1");
     let plan = Plan::new(&scenario, &MockRig::default().describe());
     let mut journal = MemoryJournal::default();
@@ -538,7 +538,7 @@ fn open_ended_search_reports_bound_and_reason() {
     let sent = answer(&format!("{sut}[load]\nmost = 600.0\n{search}"));
     assert_eq!((sent.bound, sent.limited_by), (Bound::AtLeast, Some(LimitedBy::Generator)));
     assert!((sent.value - 600.0).abs() < 6.0 && sent.value <= 600.0, "{sent:?}");
-    // If the budget ends after the lower bound was confirmed and before the upper one is, the result is open.
+    // The result is open if the budget ends after the lower bound is confirmed, but before the upper bound is.
     let all = (950..1050).step_by(13).flat_map(|lambda| (8..15).map(move |trials| (lambda, trials)));
     let budgets = all.filter_map(|(lambda, trials)| {
         let sut = sut.replace("[sut]", &format!("[sut]\nlambda = {lambda}"));

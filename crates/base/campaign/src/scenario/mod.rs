@@ -47,7 +47,7 @@ pub struct Scenario {
     pub sweep: Sweep,
     /// A search within each point.
     pub search: Option<Search>,
-    /// The setting that a rate search varies, in the rig's words; the axis has no values.
+    /// The setting that a rate search varies, with the rig's description. The axis has no values.
     #[serde(default)]
     pub searched: Option<Axis>,
     /// Settings of the measurement.
@@ -144,7 +144,7 @@ impl Axis {
         as_name(&self.about)
     }
 
-    /// Whether another axis has the same values.
+    /// Whether another axis has the same path and values.
     pub fn same(&self, other: &Self) -> bool {
         (&self.path, &self.values) == (&other.path, &other.values)
     }
@@ -170,8 +170,7 @@ pub struct Measure {
     pub trim: Duration,
     /// Number of repeats of each point.
     pub repeats: u32,
-    /// Maximum duration of one repeat, including set-up; `None`: three times the expected time, plus a
-    /// minute.
+    /// Maximum duration of one repeat, including set-up; `None` for three times the expected time plus a minute.
     pub timeout: Option<Duration>,
     /// Seed of the order and of the load.
     pub seed: u64,
@@ -207,7 +206,7 @@ pub enum Order {
 /// A figure.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Plot {
-    /// Caption; empty: generated from the axes.
+    /// Caption. If it is empty, it is generated from the axes.
     pub title: String,
     /// Form of the figure.
     pub kind: PlotKind,
@@ -217,12 +216,12 @@ pub struct Plot {
     pub y: String,
     /// Axis whose values become series.
     pub group_by: Option<String>,
-    /// Metric of a heat map's colour, of lines of equal value, or of a waterfall's bound.
+    /// Metric of a heat map's colours, of the lines of equal value, or of the upper bound in a waterfall.
     pub z: Option<String>,
     /// Values of the lines of equal value; if empty, round values are chosen.
     #[serde(default)]
     pub levels: Vec<f64>,
-    /// Series stacked on top of `y` (areas), in order; further metrics (waterfall).
+    /// Series that are stacked on top of `y`, in order (areas), or further metrics of the sum (waterfall).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stack: Vec<String>,
     /// Logarithmic axes: `""`, `"x"`, `"y"`, `"xy"`.
@@ -260,7 +259,7 @@ named! {
         Cdf = "cdf",
         /// A series over time.
         Series = "series",
-        /// Series over time, stacked: shares of a common resource.
+        /// Stacked series over time, which are shares of a common resource.
         Areas = "areas",
         /// Bars in steps: each metric on top of the previous ones, with the upper bound of the sum.
         Waterfall = "waterfall",
@@ -398,8 +397,7 @@ pub struct Overrides {
 }
 
 impl Scenario {
-    /// Reads a file, the files that it extends, and the overrides; `rigs` finds a rig's description by name
-    /// and lists all names.
+    /// Reads a file, the files that it extends, and the overrides. `rigs` contains the descriptions of all rigs.
     ///
     /// # Errors
     /// Returns all errors in the scenario, each with its file and line.
@@ -421,7 +419,7 @@ impl Scenario {
     }
 }
 
-/// Returns all possible metrics in results of a scenario: those of the rig and of a search.
+/// Returns all metrics that the results of a scenario may have: the metrics of the rig and of a search.
 pub fn metrics(rig: &RigDescription, scenario: &Scenario) -> Vec<Metric> {
     let mut metrics = rig.metrics.clone();
     let Some(search) = &scenario.search else { return metrics };
@@ -448,7 +446,7 @@ pub fn metrics(rig: &RigDescription, scenario: &Scenario) -> Vec<Metric> {
 pub struct ScenarioError {
     /// File, or the argument of `--set`, that contains the error.
     pub file: String,
-    /// Line from 1; 0: the file as a whole.
+    /// Line, counted from 1. 0 stands for the whole file.
     pub line: u32,
     /// Description of the error, with the allowed values.
     pub sentence: String,

@@ -1,4 +1,5 @@
-//! Checks a tree with positions and creates a scenario. All errors are collected; each is one sentence.
+//! Checks the tree of a scenario file, whose nodes carry their position in the file, and creates the scenario. Errors
+//! in settings are collected; each is one sentence.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -34,7 +35,8 @@ pub(super) fn finish(
         rename.path(set);
         tree::set(&mut root, set)?;
     }
-    // Values on the command line may also be earlier names.
+    // A value from the command line may also be the earlier name of a setting or metric, so names are replaced once
+    // more.
     rename.file(&mut root)?;
     let renamed = rename.used();
     if let Some(search) = root.child("search") {
@@ -66,17 +68,18 @@ fn find_rig<'a>(root: &Node, rigs: &'a [RigDescription]) -> Result<&'a RigDescri
     let names: Vec<&str> = rigs.iter().map(|rig| rig.name.as_str()).collect();
     let Some(node) = root.child("rig") else {
         let there: Vec<&str> = root.entries().iter().map(|(key, _)| key.as_str()).collect();
-        let hint = nearest("rig", there).map(|key| format!(" (is `{key}` it?)")).unwrap_or_default();
-        return Err(root.error(format!("`rig` is missing{hint}; it is one of {}", quoted(&names))));
+        let hint =
+            nearest("rig", there).map(|key| format!(" (`{key}` may be a misspelling)")).unwrap_or_default();
+        return Err(root.error(format!("`rig` is missing{hint}; `rig` must be one of {}", quoted(&names))));
     };
     let name = node.value();
     let found = name.as_ref().and_then(Value::text).and_then(|name| rigs.iter().find(|rig| rig.is(name)));
     found.ok_or_else(|| {
         let name = name.map(|name| name.to_string()).unwrap_or_default();
         let hint = nearest(&name, names.iter().copied())
-            .map(|near| format!("; `{near}` is the nearest"))
+            .map(|near| format!(" (the nearest name is `{near}`)"))
             .unwrap_or_default();
-        node.error(format!("there is no rig `{name}`{hint}; it is one of {}", quoted(&names)))
+        node.error(format!("there is no rig `{name}`{hint}; `rig` must be one of {}", quoted(&names)))
     })
 }
 
@@ -245,8 +248,8 @@ impl Reader<'_> {
         let mut values: Vec<Value> = Vec::with_capacity(list.len());
         for entry in list {
             match entry.value().map(|value| key.kind.accept(&value)) {
-                // In a joint sweep, the points must differ, but a single axis may repeat a value. An example is a list
-                // of sizes for each of several systems.
+                // An axis of a joint sweep may repeat a value, because only the points must differ. Example: `system` =
+                // [a, a, b, b] with `size` = [64, 1500, 64, 1500].
                 Some(Ok(value))
                     if mode != SweepMode::Joint && values.iter().any(|earlier| earlier.same(&value)) =>
                 {
@@ -292,7 +295,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads the keys of one table; `except` are read by the caller.
+    /// Reads the keys of one table. The caller reads the keys in `except`.
     fn entry(&mut self, node: &Node, name: &str, keys: &[Key], except: &[&str]) -> Values {
         let mut kept = node.clone();
         if let Tree::Table(entries) = &mut kept.tree {
@@ -301,8 +304,8 @@ impl Reader<'_> {
         let mut entries = Vec::new();
         kept.flatten(name, &mut entries);
         let mut known = keys.to_vec();
-        // Adds these keys (such as `knobs`), so that an error can suggest them for a mistyped key. The keys themselves
-        // were removed above.
+        // The keys in `except` (such as `knobs`) count as known, so that an error can suggest them for a mistyped key.
+        // Their entries were removed above, because the caller reads them.
         known.extend(
             except
                 .iter()
@@ -312,7 +315,8 @@ impl Reader<'_> {
         self.check(node, &entries, &known, &[])
     }
 
-    /// Returns the values of the written keys and the defaults of the others. `given` are set elsewhere (axes).
+    /// Returns the values of the written keys and the defaults of the others. The keys in `given` are set elsewhere, by
+    /// axes.
     fn check(&mut self, home: &Node, entries: &[(String, Node)], keys: &[Key], given: &[String]) -> Values {
         let mut values = Values::new();
         for (path, node) in entries {
@@ -351,7 +355,8 @@ impl Reader<'_> {
         values
     }
 
-    /// Rejects keys that belong to another choice, whatever the axes select.
+    /// Rejects a key that depends on another key's value, if neither the settings nor any axis gives that other key a
+    /// suitable value.
     fn conditions(&mut self, entries: &[(String, Node)], settings: &Values, sweep: Option<&Sweep>) {
         for (path, node) in entries {
             let Some((on, values)) =
@@ -364,13 +369,13 @@ impl Reader<'_> {
             chosen.extend(axis.iter().flat_map(|axis| axis.values.iter().map(Value::to_string)));
             if !chosen.iter().any(|chosen| values.contains(chosen)) {
                 let allowed: Vec<&str> = values.iter().map(String::as_str).collect();
-                let is = chosen.first().map_or("absent", String::as_str).to_owned();
-                self.errors.push(
-                    node.error(format!(
-                        "`{path}` belongs to `{on}` {}, but that is \"{is}\"",
-                        quoted(&allowed)
-                    )),
+                let is = chosen.first().map_or_else(|| "absent".to_owned(), |is| format!("\"{is}\""));
+                let one_of = if allowed.len() > 1 { "one of " } else { "" };
+                let sentence = format!(
+                    "`{path}` is allowed only if `{on}` is {one_of}{}, but `{on}` is {is}",
+                    quoted(&allowed)
                 );
+                self.errors.push(node.error(sentence));
             }
         }
     }
@@ -413,8 +418,8 @@ fn whole<T: TryFrom<i64>>(values: &Values, key: &str) -> Option<T> {
     if let Some(Value::Int(int)) = values.get(key) { T::try_from(*int).ok() } else { None }
 }
 
-/// Reduces a scenario to a smoke run: a second per point, one repeat, the ends of each axis and the points of required
-/// expectations.
+/// Reduces a scenario to a smoke run: a second per point, and one repeat. The ends of each axis and the points of
+/// required expectations remain.
 fn shrink(scenario: &mut Scenario) {
     scenario.quick = true;
     scenario.measure.duration = scenario.measure.duration.min(Duration::from_secs(1));
@@ -422,7 +427,7 @@ fn shrink(scenario: &mut Scenario) {
     scenario.measure.trim = Duration::ZERO;
     scenario.measure.repeats = 1;
     let needed: Vec<&Expect> = scenario.expects.iter().filter(|expect| expect.required).collect();
-    // Values of a joint sweep stay together: the indices of any axis are kept.
+    // Values of a joint sweep stay together: an index that one axis keeps is kept for all axes.
     let keep = |axis: &Axis, index: usize| {
         let value = &axis.values[index];
         let named = |filter: &Values| filter.get(&axis.path).is_some_and(|named| named.same(value));

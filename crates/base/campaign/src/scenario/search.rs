@@ -45,7 +45,7 @@ named! {
 }
 
 impl Find {
-    /// Returns the name of the metric with the nearest value that failed: `upper` (above the largest value that passed)
+    /// Returns the name of the metric for the nearest value that failed: `upper` (above the largest value that passed)
     /// or `lower` (below the smallest value that passed).
     pub const fn far_end(self) -> &'static str {
         match self {
@@ -63,11 +63,11 @@ impl Find {
     }
 }
 
-/// Trials after the search: a distribution at shares of the found load, such as latency at 10, 50, 90 and 100
-/// %.
+/// Trials after the search. They measure a distribution at shares of the found load, such as the latency at 10, 50, 90
+/// and 100 %.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct After {
-    /// Shares, above 0 and at most 1; empty: no further trials.
+    /// Shares, above 0 and at most 1. If there are no shares, there are no further trials.
     pub shares: Vec<f64>,
     /// Name of the distribution.
     pub metric: String,
@@ -82,7 +82,8 @@ impl After {
         format!("search.at_{}.{}", short(share * 100.0), self.metric)
     }
 
-    /// Returns the measured distributions of a rig, under these names; empty if the rig has no such distribution.
+    /// Returns a metric for the distribution at each share, under these names; empty if the rig has no such
+    /// distribution.
     pub(crate) fn metrics(&self, rig: &RigDescription) -> Vec<Metric> {
         let Some(own) = rig.metrics.iter().find(|own| own.name == self.metric) else { return Vec::new() };
         let at = |share: &f64| {
@@ -123,8 +124,8 @@ pub enum Search {
         /// Maximum time of all trials together.
         budget: Duration,
     },
-    /// The load whose mean loss ratio is a target, from many trials and two fitted functions: a soak
-    /// (PLRsearch).
+    /// The load at which the mean loss ratio equals a target. It is found by a soak: many trials and two fitted
+    /// functions (PLRsearch).
     Plr {
         /// The varied load.
         #[serde(flatten)]
@@ -186,7 +187,7 @@ impl Search {
     }
 }
 
-/// Returns the name of a result (`load`, `upper`, `throughput`) for a goal, from 0.
+/// Returns the name of the metric for a result (`load`, `upper`, `throughput`) of a goal. Goals count from 0.
 pub fn metric(goal: usize, what: &str) -> String {
     match goal {
         0 => format!("search.{what}"),
@@ -204,8 +205,9 @@ pub(crate) fn goal_of(name: &str) -> Option<(usize, &str)> {
     ["load", "throughput"].contains(&what).then_some((goal, what))
 }
 
-/// Returns the metrics that a search adds to those of a rig. `goals` is the number of goals of an MLRsearch, and 0 for
-/// other searches. `soak` is set for a PLRsearch. `seen` are the distributions that are measured after the search.
+/// Returns the metrics that a search adds to the metrics of a rig. `goals` is the number of goals of an MLRsearch, and
+/// 0 for other searches. `soak` is set for a PLRsearch. `seen` are the distributions that are measured after the
+/// search.
 pub(crate) fn metrics(goals: usize, soak: bool, seen: Vec<Metric>) -> Vec<Metric> {
     let mut all = metrics! {
         Scalar Higher "search.load" "" "result of the search: the largest (or smallest) sent load that passed a full trial";

@@ -1,4 +1,5 @@
-//! `bench new`: a rig's short scenario, or one with every key, its default, its unit and its meaning.
+//! Templates of `bench new`: a rig's short scenario, or a scenario with every key, its default, its unit and its
+//! meaning.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;

@@ -1,4 +1,4 @@
-//! TOML with positions: every key and value has its file and line, through `extends` and `--set`.
+//! Reads TOML files. Every key and value keeps its file and line, through `extends` and `--set`.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -56,7 +56,7 @@ impl Node {
         }
     }
 
-    /// Collects every value below, by dotted path; `load.nodes = 1` and `"load.nodes" = 1` are the same.
+    /// Collects every value below, by dotted path; `load.nodes = 1` and `"load.nodes" = 1` mean the same.
     pub(crate) fn flatten(&self, prefix: &str, into: &mut Vec<(String, Self)>) {
         for (key, node) in self.entries() {
             let path = if prefix.is_empty() { key.clone() } else { format!("{prefix}.{key}") };
@@ -82,8 +82,8 @@ pub(crate) fn parse(text: &str, file: &str, base: Option<&Path>) -> Result<Node,
     extend(parse_one(text, file)?, base, 0)
 }
 
-/// Sets `path` to a TOML value, or to text if it is not a TOML value (`--set sut.type=flexran`). As in a
-/// file, the key decides how to read the text (a time, one of a set).
+/// Sets `path` to a TOML value, or to text if it is not a TOML value (`--set sut.type=flexran`). As for text in a file,
+/// the kind of the key decides whether the text is, for example, a duration or a choice.
 pub(crate) fn set(root: &mut Node, assignment: &str) -> Result<(), ScenarioError> {
     let place = Place { file: format!("--set {assignment}").into(), line: 0 };
     let Some((path, text)) = assignment.split_once('=') else {
@@ -143,7 +143,7 @@ fn load_at_depth(path: &Path, depth: usize, from: Option<&Node>) -> Result<Node,
     let place = Place { file: file.as_str().into(), line: 0 };
     let refuse = |what: &str| match from {
         Some(node) => node.error(format!("`{file}` {what}")),
-        // The place already names the file.
+        // `place` already contains the name of the file.
         None => ScenarioError::at(&place, what.to_owned()),
     };
     match std::fs::metadata(path) {

@@ -1,4 +1,4 @@
-//! Expectations and figures that no point of a scenario can answer.
+//! Finds the expectations and figures of a scenario for which its points have no data.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use crate::value::Value;
 
 use super::{Expect, Law, Plot, Scenario, Shape};
 
-/// A request of the scenario that its points do not measure.
+/// An expectation or a figure for which the points of a scenario have no data.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Unanswered {
@@ -45,7 +45,7 @@ pub enum Unanswered {
 
 type Settings = BTreeMap<String, Value>;
 
-/// Returns the plots and expectations that these points of a scenario cannot provide, in the order of the file.
+/// Returns the plots and expectations for which these points have no data, in the order of the file.
 pub fn unanswered(scenario: &Scenario, points: &[Point]) -> Vec<Unanswered> {
     // A setting varied by a search has every value.
     let searched = scenario.searched.as_ref().map(|axis| axis.path.as_str());
@@ -122,7 +122,7 @@ impl UnansweredQuery<'_> {
     fn plot(&self, index: usize, plot: &Plot) -> Option<Unanswered> {
         let what = format!("figure {}", index + 1);
         self.has_point(&what, &plot.filter).or_else(|| {
-            // A grouping by an axis that is not varied would have only one series.
+            // Without a second value of the grouping axis, the figure would have only one series.
             let group = plot.group_by.as_deref()?;
             self.needs(&what, &plot.filter, group, 2)
         })

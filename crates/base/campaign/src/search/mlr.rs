@@ -1,9 +1,9 @@
 //! MLRsearch (Multiple Loss Ratio search, RFC 9971): one search that finds the largest load for each of several loss
 //! goals.
 //!
-//! A goal reads, for example: the loss ratio is at most 0.5 % (goal loss ratio) in all but half of the trial time (goal
-//! exceed ratio 0.5), judged on 21 trials of one second (goal duration sum). The result of a goal is a pair of loads: a
-//! lower bound, which meets the goal, and an upper bound, which does not.
+//! An example of a goal: the loss ratio is at most 0.5 % in all but half of the trial time, judged on 21 trials of one
+//! second. These are the goal loss ratio, the goal exceed ratio (0.5) and the goal duration sum. The result of a goal
+//! is a pair of loads: a lower bound, which meets the goal, and an upper bound, which does not.
 //!
 //! Plain bisection decides about each load by a single trial. If the losses of a system vary, one unlucky second can
 //! mislead it. MLRsearch repeats the trials at a load until the missing trials can no longer change the verdict. In the
@@ -74,7 +74,7 @@ pub enum Reply {
 pub struct Bounds {
     /// Relevant lower bound: the largest load below the upper bound that meets the goal.
     pub lower: Option<f64>,
-    /// Relevant upper bound: the smallest load that does not meet the goal. `None`: no load has this verdict, for
+    /// Relevant upper bound: the smallest load that does not meet the goal. `None` if no load has this verdict, for
     /// example because even the largest load meets the goal.
     pub upper: Option<f64>,
     /// Conditional throughput: the load that the system forwards at the relevant lower bound, `lower * (1 - loss)`.
@@ -334,9 +334,9 @@ impl MlrSearch {
         }
     }
 
-    /// Returns the size of the last step away from a bound: the distance between the load with index `from` and the
-    /// next tried load of the same class, in grid steps. `above`: searches above `from`, otherwise below. Example: if
-    /// the loads 10 and 14 are lower bounds, the last step to 14 was 4, and the next step has 8.
+    /// Returns the size of the last step away from a bound, in grid steps. It is the distance between the load with
+    /// index `from` and the next tried load of the same class. `above`: searches above `from`, otherwise below.
+    /// Example: if the loads 10 and 14 are lower bounds, the last step to 14 was 4, and the next step is 8.
     fn of_class(&self, target: &Target, class: Class, from: usize, above: bool) -> Option<usize> {
         let is = |index: &&usize| self.class(**index, target) == class;
         if above {
@@ -392,9 +392,9 @@ impl MlrSearch {
 }
 
 /// Returns the loss ratio for the conditional throughput, as `pessimistic_loss_ratio` of the authors' package MLRsearch
-/// 1.2.1: the quantile `1 - exceed_ratio` of the loss ratio over the trial time. `full` has the time and the loss ratio of
-/// each trial. If the trials are shorter than the duration sum, all load in the missing time counts as lost. If the
-/// quantile is exactly between two loss ratios, the lower one is returned.
+/// 1.2.1. It is the quantile `1 - exceed_ratio` of the loss ratio over the trial time. `full` has the time and the loss
+/// ratio of each trial. If the trials are shorter than the duration sum, all load in the missing time counts as lost.
+/// If the quantile is exactly between two loss ratios, the lower one is returned.
 ///
 /// Example with a sum of 21 and an exceed ratio of 0.5: the quantile is at a time of 10.5. Of 6 trials without loss and 5
 /// trials with a loss of 0.4 %, the 11th decides: 0.4 %. With only 10 trials, the missing time decides: 1.

@@ -12,9 +12,9 @@
 //! the estimate. After a trial with too much loss, it is the lower end. Otherwise, it is the estimated critical load.
 //!
 //! The draft assumes that trials are independent, and that packets are lost independently. If the capacity of a system
-//! varies from second to second, these assumptions are wrong, and the interval misses the critical load in half of all
-//! searches. This search therefore also fits a third model, a device with another capacity in each trial. Its use depends
-//! on the likelihood of the trials under this model, compared with the better of the two functions:
+//! varies from second to second, these assumptions are wrong. The interval then misses the critical load in half of all
+//! searches. This search therefore also fits a third model, a device with another capacity in each trial. Its use
+//! depends on the likelihood of the trials under this model, compared with the better of the two functions:
 //! - Less than a twentieth: the third model is ignored.
 //! - From a twentieth to twenty times: the result also includes the interval of the third model.
 //! - More than twenty times: the interval of the third model is the result, and [`Estimate::wavers`] is set.
@@ -31,10 +31,10 @@ use fit::{Device, Evidence, fit};
 
 /// Maximum number of trials of one search, whatever its time budget. Each estimate uses all trials.
 pub const TRIALS_MAX: u32 = 1_000;
-/// Up to this number of trials, each trial is followed by an estimate. After that, an estimate follows each increase by
-/// a quarter.
+/// Number of trials up to which each trial renews the estimate. Later, the estimate is renewed when the number of
+/// trials has grown by a quarter.
 const EACH: usize = 6;
-/// Logarithm of the likelihood factor (20) below which the choice between two devices is in doubt.
+/// Logarithm of the likelihood ratio (20) below which the choice between two models is in doubt.
 const DOUBT: f64 = 3.0;
 /// Factor by which the critical load may lie beyond the tried loads.
 const BEYOND: f64 = 2.0;
@@ -50,7 +50,8 @@ pub struct Estimate {
     pub high: f64,
     /// Result of each function, in the order of [`Shape::ALL`].
     pub by: [Critical; 2],
-    /// Result of a device that differs in each trial, if such a device is far more likely than losses in bursts.
+    /// Result of the model in which the capacity differs in each trial. `None` unless this model is more than twenty
+    /// times as likely as the two functions.
     pub wavers: Option<Critical>,
 }
 

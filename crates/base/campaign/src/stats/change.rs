@@ -1,4 +1,5 @@
-//! The change from one set of repeats to another: as a ratio on a log scale, robust to outliers, with its resolution.
+//! Change from one set of repeats to another. It is a log ratio if all values are positive, otherwise it is relative to
+//! the first set. Outliers are handled by a robust test, and the smallest detectable change is computed.
 
 use serde::Serialize;
 
@@ -10,13 +11,13 @@ pub const POWER: f64 = 0.8;
 const TRIM: f64 = 0.2;
 /// Minimum number of repeats of a side for trimming: of five repeats, three remain.
 const TRIM_REPEATS_MIN: usize = 5;
-/// Number of repeats from which [`OUTLIER`] is used.
+/// Minimum number of repeats for which [`OUTLIER`] is used; with fewer, [`OUTLIER_OF_FEW`].
 const MANY_REPEATS: usize = 10;
 /// Distance from the median, in normalised median absolute deviations, above which a repeat is an outlier.
 /// With normal values, 4 % of samples of ten repeats have such an outlier, and 1.4 % of twenty.
 const OUTLIER: f64 = 5.0;
-/// Like [`OUTLIER`], for fewer than ten repeats: their median absolute deviation is often small by chance (3.4 % of samples of
-/// five normal values).
+/// Like [`OUTLIER`], for fewer than ten repeats. It is larger because the deviation of few values is often small by
+/// chance: 3.4 % of samples of five normal values have such an outlier.
 const OUTLIER_OF_FEW: f64 = 10.0;
 /// Factor that makes a median absolute deviation comparable to a standard deviation.
 const MAD_TO_DEVIATION: f64 = 1.4826;
@@ -28,7 +29,7 @@ const WIDE: f64 = 2.0;
 pub struct Repeats {
     /// Mean with its error and limits.
     pub estimate: Estimate,
-    /// Value of each repeat; `None`: only mean and interval are known.
+    /// Value of each repeat; `None` if only mean and interval are known.
     pub values: Option<Vec<f64>>,
 }
 
@@ -46,9 +47,9 @@ impl Repeats {
 pub enum Method {
     /// Welch's test of the means.
     Welch,
-    /// Welch's test of the logarithms: repeats spread by more than a factor of two.
+    /// Welch's test of the logarithms. Used if the repeats of a side spread by more than a factor of two.
     WelchOfLogarithms,
-    /// Yuen's test of 20 % trimmed means: a side has outliers.
+    /// Yuen's test of 20 % trimmed means. Used if a side has outliers.
     Yuen,
 }
 
@@ -66,7 +67,8 @@ pub struct Change {
     pub method: Method,
     /// Number of repeats of either side that are outliers.
     pub outliers: usize,
-    /// A/A spread on the same scale, for the same number of repeats: the difference between repeats of the same point.
+    /// Difference to be expected between two sets of repeats of the same point (A/A spread), with this number of
+    /// repeats and on the scale of `estimate`.
     pub floor: Option<f64>,
 }
 
@@ -106,7 +108,7 @@ impl Change {
         }
     }
 
-    /// Converts a value of the scale to a share: -0.07 is 7 % less.
+    /// Converts a value on the scale of `estimate` to a relative change: -0.07 means 7 % less.
     pub fn share(&self, value: f64) -> f64 {
         if self.logarithmic { value.exp_m1() } else { value }
     }
@@ -133,8 +135,8 @@ impl Change {
         Some(self.share(size.max(self.floor.unwrap_or(0.0))))
     }
 
-    /// Returns the one-sided probability that chance alone causes a change at least this far beyond `share`, if the
-    /// true change is `share`. `above`: the tested change is larger than `share`.
+    /// Returns the one-sided p-value of the measured change if the true change were `share`. `above`: tests whether the
+    /// change is larger than `share`; otherwise, whether it is smaller.
     pub fn p_beyond(&self, share: f64, above: bool) -> Option<f64> {
         let Some(limit) = self.on_scale(share) else {
             return self.estimate.error.map(|_| if above { 0.0 } else { 1.0 });

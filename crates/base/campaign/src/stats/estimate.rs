@@ -1,4 +1,4 @@
-//! A mean with its error, and the error of sums and ratios.
+//! Means with their errors, and the errors of their sums and ratios.
 
 use super::{Summary, student_p, student_quantile};
 
@@ -102,8 +102,8 @@ impl Estimate {
         if self.below + self.above + by.below + by.above == 0.0 {
             return interval;
         }
-        // The ratio is largest and smallest at the four combinations of both ends of the numerator and the divisor. If the
-        // divisor may be 0 within its slack, the ratio is unbounded.
+        // The largest and the smallest ratio are among the four combinations of the ends of the numerator and the
+        // divisor. If the divisor may be 0 within its slack, the ratio is unbounded.
         if by.value - by.below <= 0.0 && by.below.is_finite() && by.value + by.above > 0.0 && by.below > 0.0 {
             return (f64::NEG_INFINITY, f64::INFINITY);
         }
@@ -121,10 +121,10 @@ impl Estimate {
         (interval.0 - (centre - low), interval.1 + (high - centre))
     }
 
-    /// Returns the result of Welch's test against 0: the probability of a value at least this far from 0 if the true
-    /// value were 0. `None` for a single repeat. Without any error, the result is certain.
+    /// Returns the result of Welch's test against 0. It is the probability of a value at least this far from 0 if the
+    /// true value were 0. `None` for a single repeat. Without any error, the result is certain.
     pub fn p(&self) -> Option<f64> {
-        // The value nearest to 0 that the slack leaves possible.
+        // The value nearest to 0 within the slack.
         let nearest = if self.value > 0.0 {
             (self.value - self.below).max(0.0)
         } else {

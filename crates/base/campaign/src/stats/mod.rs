@@ -57,7 +57,8 @@ pub fn summarise(values: &[f64], confidence: f64) -> Option<Summary> {
     Some(Summary { mean, half_width, deviation, min, max, n })
 }
 
-/// Returns the quartiles as box plots draw them: minimum, first, median, third, maximum (linear interpolation).
+/// Returns the five numbers of a box plot: minimum, first quartile, median, third quartile, maximum (linear
+/// interpolation).
 pub fn quartiles(values: &[f64]) -> Option<[f64; 5]> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -111,18 +112,18 @@ pub fn stouffer(signed: &[(f64, bool)]) -> f64 {
     if signed.is_empty() { 1.0 } else { student_p(sum / (signed.len() as f64).sqrt(), NORMAL) }
 }
 
-/// Degrees of freedom from which Student's distribution is the normal one to six digits.
+/// Degrees of freedom above which Student's distribution equals the normal one to six digits.
 const NORMAL: f64 = 1e6;
 
-/// Minimum number of repeats of a point for a meaningful spread of halves.
+/// Minimum number of repeats of a point that are split into halves.
 const AA_REPEATS: usize = 4;
 /// Number of random splits of the repeats of each point.
 const AA_SPLITS: usize = 64;
 /// Share of the splits that differ by less than the spread.
 const AA_SHARE: f64 = 0.95;
 
-/// Returns the A/A spread, as a share of the mean: in 95 of 100 cases, two sets of repeats of the *same* point differ by
-/// less. A smaller difference between two points may be due to chance.
+/// Returns the A/A spread, as a share of the mean. In 95 of 100 cases, two sets of repeats of the *same* point differ
+/// by less. A smaller difference between two points may be due to chance.
 ///
 /// The repeats of each point are split at random into two halves, several times, and the means of the halves are compared.
 /// The result is scaled from half of the repeats to all repeats. Returns `None` if all points have fewer than four repeats.
@@ -140,9 +141,9 @@ pub fn aa_spread(points: &[Vec<f64>], seed: u64) -> Option<f64> {
     highest(spreads)
 }
 
-/// Returns the difference between the means of two random halves of the *same* repeats that 95 of 100 splits do not
-/// exceed. It is scaled to the error of the mean of all repeats. With five repeats, it is never more than twice the
-/// standard error. `None` with fewer than four repeats.
+/// Returns the A/A spread of the repeats of one point. If the repeats are split at random, the means of the halves
+/// differ by at most this value in 95 of 100 splits. It is scaled to the error of the mean of all repeats. With five
+/// repeats, it never exceeds twice the standard error. `None` with fewer than four repeats.
 pub fn split_spread(values: &[f64]) -> Option<f64> {
     let mut rng = ChaCha8Rng::seed_from_u64(0);
     let by = (values.len() as f64).sqrt();

@@ -1,5 +1,5 @@
-//! Numbers of points whose repeats share their random numbers: differences within a repeat are caused by the
-//! points, and the spread of repeats cancels.
+//! Numbers of points whose repeats share their random numbers. Differences within a repeat are then caused by the
+//! points, because the spread of repeats cancels.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use super::summarise;
 pub struct Number {
     /// Estimate over all repeats.
     pub estimate: Estimate,
-    /// Value of each repeat; empty if the number is unrelated to repeats of other points.
+    /// Value of each repeat; empty if the repeats are not paired with the repeats of other points.
     own: BTreeMap<u32, f64>,
 }
 
@@ -25,13 +25,13 @@ impl Number {
         Self { estimate, own: BTreeMap::new() }
     }
 
-    /// Creates a number whose repeats share their random numbers with those of the same repeat number at other points.
+    /// Creates a paired number: repeats with the same index share their random numbers at all points.
     pub const fn paired(estimate: Estimate, own: BTreeMap<u32, f64>) -> Self {
         Self { estimate, own }
     }
 
     /// Returns the weighted sum. For numbers that share at least two repeats, it is computed in each shared repeat, and
-    /// its error is that of these sums. For other numbers, the errors add ([`Estimate::sum`]).
+    /// its error follows from the spread of these sums. For other numbers, the errors add ([`Estimate::sum`]).
     pub fn sum(parts: &[(f64, &Self)]) -> Self {
         let shared = shared(parts.iter().map(|(_, part)| *part));
         if shared.len() < SHARED_MIN {
@@ -42,7 +42,7 @@ impl Number {
             |repeat: &u32| (*repeat, parts.iter().map(|(by, part)| by * part.own[repeat]).sum::<f64>());
         let own: BTreeMap<u32, f64> = shared.iter().map(in_repeat).collect();
         let values: Vec<f64> = own.values().copied().collect();
-        // The width of the summary's interval is not used.
+        // The confidence of 0.95 below has no effect, because only the error of the summary is used.
         let (below, above) = slack(parts.iter().map(|(by, part)| (*by, part.estimate)));
         let found = summarise(&values, 0.95)
             .map(|summary| Estimate::from_summary(&summary, false).with_slack(below, above));
@@ -126,7 +126,7 @@ mod tests {
         // The ratio of a number to itself is exactly 1, although its repeats differ.
         let c = number(&[10.0, 11.0, 12.0]);
         assert_eq!(c.ratio(&c, 0.95), (Some((1.0, 1.0)), true));
-        // Division by a possible 0 is undefined, paired or not.
+        // The ratio is unbounded if the divisor may be 0, even for paired numbers.
         assert_eq!(a.ratio(&a, 0.95), (Some((f64::NEG_INFINITY, f64::INFINITY)), true));
         assert_eq!(a.minus(&a).estimate.interval(0.95), Some((0.0, 0.0)));
     }

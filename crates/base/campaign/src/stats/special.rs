@@ -1,4 +1,4 @@
-//! Student's distribution through the incomplete beta function (continued fraction by Lentz).
+//! Student's distribution, computed by the incomplete beta function (continued fraction by Lentz).
 
 /// Maximum number of steps of the continued fraction; it converges in a few dozen.
 const STEPS_MAX: usize = 500;

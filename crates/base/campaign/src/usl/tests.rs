@@ -6,19 +6,19 @@ use rand_distr::{Distribution, StandardNormal};
 
 use super::*;
 
-/// Consistency of a printed n_max with the printed parameters.
+/// Comparison of a published n_max with the published parameters.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct PrintedPeak {
-    /// Peak of the printed parameters; `None` if σ ≥ 1.
+    /// Peak computed from the published parameters; `None` if σ ≥ 1.
     formula: Option<f64>,
-    /// Whether the formula's value, rounded down, equals the printed one.
+    /// Whether the computed peak, rounded down, equals the published one.
     agrees: bool,
-    /// Whether some parameters that round to the printed ones give the printed peak.
+    /// Whether some parameters that round to the published ones give the published peak.
     within_rounding: bool,
 }
 
-/// Cross-checks a published row: do the printed parameters, each with the unit of its last digit, give the printed
-/// peak?
+/// Checks whether published parameters give the published peak. `sigma_unit` and `kappa_unit` are the units of the last
+/// digits.
 fn check_printed(sigma: f64, sigma_unit: f64, kappa: f64, kappa_unit: f64, printed: f64) -> PrintedPeak {
     let peak = |sigma: f64, kappa: f64| Usl { lambda: 1.0, sigma, kappa }.n_max();
     let range = peak(sigma + sigma_unit / 2.0, kappa + kappa_unit / 2.0)
@@ -90,7 +90,7 @@ fn tipsy_peaks_are_compared_with_formula() {
 }
 
 #[test]
-fn known_cap_is_left_out_and_reported() {
+fn points_at_known_cap_are_left_out_and_reported() {
     let law = Usl { lambda: 6.1, sigma: 0.02, kappa: 0.004 };
     let samples: Vec<(f64, f64)> =
         noisy(law, 0.002, 3, 7).into_iter().map(|(n, x)| (n, x.min(22.4))).collect();
@@ -106,7 +106,7 @@ fn known_cap_is_left_out_and_reported() {
 }
 
 #[test]
-fn fit_without_peak_reports_that_none_is_shown() {
+fn fit_without_peak_reports_no_peak() {
     let points = [(1.0, 70.0), (16.0, 845.92), (32.0, 1302.93), (64.0, 1682.19), (96.0, 1762.85)];
     let rest = [(128.0, 1734.55), (192.0, 1583.56)];
     let fit = fit(&[&points[..], &rest[..]].concat(), 0.95, None).unwrap();

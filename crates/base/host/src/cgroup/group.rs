@@ -1,5 +1,5 @@
-//! Limits for processes that this process starts, and for their descendants: memory, CPU and processes by a control
-//! group.
+//! Control groups that limit processes started by this process, with their descendants: their memory, CPU time and
+//! number.
 
 use std::fs::{self, File, OpenOptions};
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ const KILLS: u32 = 200;
 /// Pause between two rounds.
 const KILL_PAUSE: Duration = Duration::from_millis(5);
 
-/// Limits on the joint use of resources by a group's processes.
+/// Limits on the resources that all processes of a group use together.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ResourceLimits {
     /// Memory in bytes; beyond it, the kernel kills one of the processes.
@@ -76,7 +76,7 @@ impl Group {
             };
             sweep(&parent);
             let folder = parent.join(&name);
-            // Controllers may share a hierarchy.
+            // Controllers that share a hierarchy have the same folder.
             if !made.folders.contains(&folder) {
                 make(&folder).map_err(|why| CgroupError::Lacking(format!("{lacks}; v1: {why}")))?;
                 made.folders.push(folder.clone());
@@ -202,7 +202,7 @@ mod tests {
 
     const BOUNDS: ResourceLimits = ResourceLimits { memory_bytes: 64 << 20, cpus: 0.5, processes: 16 };
 
-    /// A tree of ordinary files replaces the kernel's, and records the writes.
+    /// A tree of ordinary files stands in for the kernel's files, and records the writes.
     #[test]
     fn cgroup_v2_is_used_if_controllers_exist() {
         let root = std::env::temp_dir().join(format!("ranlab-group-{}", std::process::id()));

@@ -1,5 +1,5 @@
-//! The order in which frames leave a link, as arguments of `tc`: each scheduler of a scenario in the kernel's
-//! form.
+//! Arguments of `tc` for the order in which frames leave a link. Each scheduler of a scenario becomes a queueing
+//! discipline of the kernel.
 //!
 //! Pure functions create the arguments, so tests can check them without a kernel that supports the scheduler.
 
@@ -13,7 +13,7 @@ use super::{NetnsError, Testbed, tc};
 const QUANTUM: u32 = 1_514;
 /// Rate of a class that uses only the bandwidth that other classes leave; HTB does not accept zero.
 const LEAST_RATE: &str = "8kbit";
-/// The last of HTB's priorities.
+/// The lowest of HTB's priorities.
 const HTB_PRIO_MAX: usize = 7;
 /// Priority of packets with a launch time.
 pub const LAUNCHED: u32 = 7;
@@ -21,7 +21,7 @@ pub const LAUNCHED: u32 = 7;
 const RANKS: u8 = 8;
 /// Entries of the maps from a packet's priority to a band or traffic class.
 const PRIORITIES: usize = 16;
-/// Longest frame, bytes: the maximum that a shaped class waits for, and sends at once.
+/// Longest frame, in bytes. A shaped class waits for at most one frame of this length, and sends at most one at once.
 const FRAME_BYTES: i64 = 1_538;
 /// Queueing disciplines in use, and the kernel options that enable them.
 const KINDS: [(&str, &str); 8] = [
@@ -53,7 +53,8 @@ pub enum RankOrder {
         /// Mean rate of the default rank, in bit/s.
         idle_bps: u64,
     },
-    /// Gates that open and close by a list (IEEE 802.1Qbv), starting at zero of the machine's clock.
+    /// Gates that open and close by a cyclic list (IEEE 802.1Qbv). Its first cycle starts at zero of the machine's
+    /// clock.
     Gates {
         /// Duration in ns and open ranks (bit 0 for rank 0) of each entry.
         entries: Vec<(u64, u8)>,
@@ -89,7 +90,8 @@ pub struct Link<'a> {
     pub rate_bps: u64,
     /// Capacity of each rank's queue.
     pub queue_bytes: u64,
-    /// Rate that the device reports, which a credit-based shaper calculates with; 0: the link's rate.
+    /// Rate that the device reports, in bit/s. A credit-based shaper calculates with it. 0 stands for the rate of the
+    /// link.
     pub port_bps: u64,
     /// Order among the ranks.
     pub order: RankOrder,
@@ -100,8 +102,8 @@ pub struct Link<'a> {
 }
 
 impl Testbed {
-    /// Limits the rate at which packets leave an interface, and orders them by rank. Each rank has a queue of this many
-    /// bytes.
+    /// Limits the rate at which packets leave an interface, and orders them by rank. Each rank has a queue of
+    /// `queue_bytes`.
     ///
     /// HTB implements strict order and rounds, because some kernels lack `prio` and `drr`. In strict order, the highest
     /// class owns the rate and the others share the rest. With rounds, all classes share the link, and HTB serves them
@@ -122,8 +124,8 @@ impl Testbed {
 
 impl Testbed {
     /// Sends packets of priority [`LAUNCHED`] from an interface `early_ns` before the launch time that their sender
-    /// sets; a timer that fires later loses these packets. All other packets leave as they arrive. `link` limits the
-    /// rate, if given.
+    /// sets. If the timer fires later, these packets are lost. All other packets leave as they arrive. `link` limits
+    /// the rate, if given.
     ///
     /// # Errors
     /// The error of the operating system; for a kernel without support, the name of the missing option.
@@ -281,8 +283,8 @@ fn by_bands(interface: &str, parent: &str, link: &Link<'_>, inner: &str) -> Vec<
     all
 }
 
-/// Returns the arguments of `cbs` for a class with this mean rate on a device with this port rate: the credits of IEEE
-/// 802.1Q annex L.
+/// Returns the arguments of `cbs` for a class with this mean rate on a device with this port rate. The credits follow
+/// IEEE 802.1Q annex L.
 fn credit(idle_bps: u64, port_bps: u64) -> String {
     let idle = (idle_bps / 1000).max(1) as i64;
     let port = (port_bps / 1000).max(2) as i64;
@@ -331,7 +333,7 @@ fn by_queues(interface: &str, kind: &str, rest: &str, queue: Option<&str>, link:
     all
 }
 
-/// Returns the filters for packets of each address, with their actions.
+/// Returns filters that match the packets of each address, with the action for the rank of the address.
 fn address_filters(link: &Link<'_>, becomes: impl Fn(u8) -> String) -> impl Iterator<Item = String> {
     link.ranks.iter().flat_map(move |(address, rank)| {
         let becomes = becomes(*rank);

@@ -10,7 +10,7 @@ use super::{NetnsError, Testbed, run, write_whole};
 
 /// Folder in which the kernel lists its ports.
 const PORTS: &str = "/sys/class/net";
-/// Maximum time for the carrier of a cable, or for a driver to create functions.
+/// Maximum time until a cable has a carrier, or a driver has created functions.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// Maximum time for a function's driver to detect the link, and the number of attempts.
 const ANSWER: Duration = Duration::from_secs(8);
@@ -74,7 +74,7 @@ impl BorrowedDevice {
         }
     }
 
-    /// Undoes the change; a port that no longer exists needs nothing.
+    /// Undoes the change. Has no effect on a port that no longer exists.
     pub(super) fn give_back(&self) {
         match self {
             Self::Port { namespace, inside, own } => {
@@ -135,7 +135,8 @@ impl Testbed {
         })
     }
 
-    /// Sets a function up. Repeats this if the driver queried its busy port and got no response.
+    /// Sets a function up. Tries again if it gets no carrier, because its driver may have queried a busy port and got
+    /// no response.
     fn raise(&self, namespace: &str, interface: &str) -> Result<(), NetnsError> {
         for _ in 0..RAISES_MAX {
             self.ip(namespace, &["link", "set", interface, "up"])?;
@@ -149,7 +150,7 @@ impl Testbed {
     }
 
     /// Creates virtual functions of a taken port. Moves each function into a namespace of `to` under a name, and sets
-    /// it up. `at` is the namespace and the current name of the port. The function waits for the port's carrier first,
+    /// it up. `at` is the namespace and the current name of the port. This call first waits for the port's carrier,
     /// because a driver that resets its card cannot create functions.
     ///
     /// # Errors
@@ -163,7 +164,7 @@ impl Testbed {
         self.await_carrier(at.0, at.1)?;
         for (device, &(namespace, name)) in made.iter().zip(to) {
             let moved = || {
-                // The function's name changes while the system's own rules rename it.
+                // Rules of the system may rename the interface of the function in the meantime.
                 let function = interface_of(device)?;
                 run("ip", &["link", "set", &function, "netns", namespace, "name", name]).ok()
             };
@@ -362,7 +363,7 @@ mod tests {
         assert!(!here() && none.to_string().contains("software"), "{none}");
         drop(testbed);
         assert!(here() && Path::new(PORTS).join(far).exists());
-        // A process with this number and another start time: the earlier process has terminated.
+        // The process with this id has another start time, so the owner of the file has terminated.
         let dead = format!("ranlab-{pid}-999999-cu");
         let file = Path::new(RUN).join(format!("{pid}-999999"));
         write_whole(&file, &ProcessMeter::own().began_ticks().unwrap().to_string()).unwrap();

@@ -1,5 +1,5 @@
-//! Hardware time stamps of a card: support of a port (`ETHTOOL_GET_TS_INFO`), configuration
-//! (`SIOCSHWTSTAMP`), and restoration of the previous configuration.
+//! Hardware time stamps of a network card: reads the support of a port (`ETHTOOL_GET_TS_INFO`), configures the port
+//! (`SIOCSHWTSTAMP`), and restores its previous configuration.
 #![allow(unsafe_code, reason = "ioctls of a port, and a thread in a namespace, which std lacks")]
 
 use std::fs::File;
@@ -18,9 +18,9 @@ const SIOCSHWTSTAMP: libc::c_ulong = 0x89B0;
 const SIOCGHWTSTAMP: libc::c_ulong = 0x89B1;
 /// Constants of linux/ethtool.h.
 const ETHTOOL_GET_TS_INFO: u32 = 0x41;
-/// `HWTSTAMP_TX_ON`, linux/net_tstamp.h: also its bit in a port's support.
+/// `HWTSTAMP_TX_ON` of linux/net_tstamp.h. The value is also the number of its bit in a port's support.
 const TX_ON: u32 = 1;
-/// Filters that pass a Sync of PTP version 2 in an Ethernet frame, the most specific first: events in frames,
+/// Filters that pass a Sync of PTP version 2 in an Ethernet frame, the most specific first. They pass events in frames,
 /// events in any transport, Sync in frames, Sync in any transport, all packets.
 const FILTERS: [u32; 5] = [9, 12, 10, 13, 1];
 /// Required support: stamps of sent and of received packets by the card's clock.
@@ -54,8 +54,8 @@ impl Stamping {
         Ok(Self { flags: info[1], clock: info[2].cast_signed(), sent: info[3], received: info[7] })
     }
 
-    /// Returns the configuration with which the card stamps a Sync of PTP (version 2, Ethernet) in both directions, and
-    /// the number of the clock (`/dev/ptpN`) that the stamps refer to.
+    /// Returns the configuration with which the card stamps a Sync of PTP (version 2, Ethernet) in both directions.
+    /// Also returns the number of the clock (`/dev/ptpN`) that the stamps refer to.
     ///
     /// # Errors
     /// The missing support.
@@ -131,8 +131,8 @@ impl Testbed {
     }
 }
 
-/// Runs a closure in a namespace, on a separate thread. (`ranlab-net` has the same for sockets: neither crate
-/// imports the other.)
+/// Runs a closure in a namespace, on a separate thread. (`ranlab-net` has a similar function for sockets, because
+/// neither crate imports the other.)
 pub(super) fn within<T: Send>(namespace: &str, work: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
     let file = File::open(Testbed::file(namespace))?;
     let inside = || {
@@ -149,8 +149,8 @@ fn ioctl(interface: &str, request: libc::c_ulong, data: *mut libc::c_char) -> io
         return Err(io::ErrorKind::InvalidInput.into());
     }
     let socket = UdpSocket::bind("0.0.0.0:0")?;
-    // SAFETY: an all-zero request is valid; the name is shorter than its field, so a zero follows it; the callers' structures have
-    // the length that the kernel expects for these requests, and outlive the call.
+    // SAFETY: an all-zero request is valid. The name is shorter than its field, so a zero follows it. The callers'
+    // structures have the length that the kernel expects for these requests, and outlive the call.
     let result = unsafe {
         let mut words: libc::ifreq = std::mem::zeroed();
         for (to, from) in words.ifr_name.iter_mut().zip(interface.bytes()) {
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn port_without_card_stamps_reports_this() {
+    fn port_without_hardware_stamps_is_an_error() {
         let loopback = Stamping::read("lo").unwrap();
         assert!(loopback.by_card().is_err(), "{loopback:?}");
         assert_eq!((StampConfig::read("lo"), stamps_now("lo")), (StampConfig::default(), false));

@@ -1,4 +1,4 @@
-//! Resources that a system under test uses, and the addresses on which it listens.
+//! Records the resources that a system under test uses, and finds the addresses on which it listens.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -14,7 +14,7 @@ use crate::experiment::keys;
 use crate::experiment::profile::SystemProfile;
 use crate::worker::{ProcessReport, Report};
 
-/// CPU usage, recorded by every rig that lists it: see [`record`].
+/// Name of the metric for CPU usage. [`record`] records it for every rig that lists it.
 pub const CPU_CORES: &str = "sut.cpu_cores";
 
 pub fn metrics() -> Vec<Metric> {
@@ -31,7 +31,7 @@ pub fn metrics() -> Vec<Metric> {
     }
 }
 
-/// Returns the reason if the controller of a point cannot be reached, as far as its settings show.
+/// Returns the reason why the controller of a point cannot be reached, if its settings show that.
 pub fn refused(settings: &BTreeMap<String, Value>) -> Option<String> {
     let text = |path: &str| settings.get(path).and_then(Value::text);
     if text("sut.type") != Some("external") {
@@ -39,7 +39,7 @@ pub fn refused(settings: &BTreeMap<String, Value>) -> Option<String> {
     }
     let addresses = ["sut.e2", "sut.e42"].into_iter().filter_map(text).collect::<Vec<_>>();
     if addresses.is_empty() {
-        // The controller uses another protocol.
+        // A controller without these addresses uses another protocol than E2.
         return None;
     }
     let peer = match SystemProfile::load(text("sut.peer").unwrap_or("ranlab")) {

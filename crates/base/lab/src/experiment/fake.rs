@@ -1,5 +1,4 @@
-//! Test workers: they implement the worker protocol over TCP, run no component, and report what a test
-//! specifies.
+//! Test workers. They implement the worker protocol over TCP, but run no component and report what a test specifies.
 #![allow(clippy::unwrap_used)] // helpers of tests, which clippy does not recognise as such
 
 use std::collections::BTreeMap;

@@ -30,15 +30,17 @@ const LOAD_AT: &str = "load.at";
 pub const SEND_DELAY_US_P99: &str = "tool.send_delay_us_p99";
 /// Maximum send delay of a load without a period.
 pub const SEND_DELAY: Duration = Duration::from_millis(1);
-/// Send delay that shows a stalled generator, if 1 % of the load is sent later than this. No setting permits that.
+/// Send delay of a stalled generator. If 1 % of the load is sent later than this, the repeat is invalid, whatever its
+/// settings.
 const LATE_ANYWHERE: Duration = Duration::from_millis(100);
-/// If the backlog grows by more than this share of the load that is due, the system does not keep up.
+/// Maximum growth of the backlog, as a share of the load that is due. If it grows more, the system does not keep up.
 pub const BACKLOG_AT_MOST: f64 = 0.01;
 
 /// Maximum share of a window in which the load may stall.
 const STOOD_STILL_AT_MOST: f64 = 0.01;
 
-/// Checks whether a load component stalled for too much of the window. No setting permits that.
+/// Checks whether a load component stalled for too much of the window. The repeat is then invalid, whatever its
+/// settings.
 fn stood_still(
     window: &Window<'_>,
     description: &RigDescription,
@@ -70,8 +72,8 @@ pub type Judged = Result<Outcome, RigError>;
 
 /// Rig-specific part of an experiment.
 pub trait Experiment: Send {
-    /// Returns keys and metrics. Of the metrics common to all rigs (those of [`noise`], of `sut` and
-    /// `tool.cpu_cores`), the harness records those listed here.
+    /// Returns keys and metrics. The harness records the metrics common to all rigs (of [`noise`], of `sut`, and
+    /// `tool.cpu_cores`), as far as they are listed here.
     fn describe(&self) -> RigDescription;
 
     /// Whether windows without recording come first; false for a load that warms up in each window.
@@ -79,12 +81,12 @@ pub trait Experiment: Send {
         true
     }
 
-    /// Starts the components in order of their dependencies, and waits until they are ready. Called before
-    /// each window; the same run must name the same components.
+    /// Starts the components in order of their dependencies, and waits until they are ready. Called before each window.
+    /// For the same run, it must name the same components each time.
     fn bring_up(&self, run: &Run<'_>, stage: &mut Deployment<'_>) -> Result<(), RigError>;
 
-    /// Returns the load without its connections if it can be divided among several locations; called before
-    /// anything is started.
+    /// Returns the load, without its connections, if it can be divided among several locations. Called before any
+    /// component is started.
     fn load(&self, _run: &Run<'_>) -> Result<Option<AnyComponent>, RigError> {
         Ok(None)
     }
@@ -94,8 +96,8 @@ pub trait Experiment: Send {
         false
     }
 
-    /// Returns the value of the 99th percentile of [`SEND_DELAY_US_P99`] beyond which the load is invalid; `None` if
-    /// the load has no schedule, or the delay is caused by the system under test.
+    /// Returns the limit of [`SEND_DELAY_US_P99`] beyond which the load is invalid; `None` if the load has no schedule,
+    /// or if the system under test causes the delay.
     fn send_delay_at_most(&self, _run: &Run<'_>) -> Option<Duration> {
         None
     }
@@ -133,7 +135,8 @@ impl<E: Experiment> RunningExperiment<E> {
         Self { lab: lab.clone(), experiment, up: Deployed::default(), used: false }
     }
 
-    /// Starts the components that are not running as the run requires. Returns whether any were started.
+    /// Starts the components that do not run yet with the configuration that the run requires. Returns whether any were
+    /// started.
     fn bring_up(&mut self, run: &Run<'_>) -> Result<bool, RigError> {
         let mut stage = Deployment { lab: &self.lab, run, up: &mut self.up, standing: 0, changed: false };
         self.experiment.bring_up(run, &mut stage)?;
@@ -172,7 +175,7 @@ impl<E: Experiment> Rig for RunningExperiment<E> {
         self.bring_up(run).map(drop)
     }
 
-    /// Runs a window without recording; components that are active only in windows warm up too.
+    /// Runs a window without recording, so that components that are active only in windows warm up too.
     fn warm_up(&mut self, run: &Run<'_>) -> Result<(), RigError> {
         if self.up.placed.is_empty() || run.warm_up.is_zero() || !self.experiment.warms_up(run) {
             return Ok(());
@@ -202,7 +205,8 @@ impl<E: Experiment> Rig for RunningExperiment<E> {
         let outcome = third_party::judge(recorder, outcome, window.reports(Account::Sut), unread);
         let places = window.taken.iter().flat_map(|taken| &taken.places);
         let machines: Vec<_> = places.map(|(host, report)| (host, report)).collect();
-        // A rig without measurements of time has no key [`keys::WHEN_NOISY`].
+        // A rig without measurements of time has no key [`keys::WHEN_NOISY`]. Its repeats are not checked for
+        // disturbance by other work.
         let judged = parts && description.keys.iter().any(|key| key.path == keys::WHEN_NOISY);
         let noisy = if judged { noise::judge(run, recorder, &machines) } else { None };
         Ok(noisy.or(delayed).unwrap_or(outcome))
@@ -222,7 +226,7 @@ impl<E: Experiment> Rig for RunningExperiment<E> {
     }
 
     fn preview(&self, settings: &BTreeMap<String, Value>) -> Option<Result<String, String>> {
-        // An unreachable system gets no time estimate.
+        // If the system cannot be reached, the preview is the reason.
         if let Some(why) = crate::experiment::account::refused(settings) {
             return Some(Err(why));
         }

@@ -51,7 +51,7 @@ pub fn int<T: TryFrom<i64>>(run: &Run<'_>, path: &str) -> Result<T, RigError> {
     }
 }
 
-/// Reads a setting of a component's type.
+/// Reads a setting as a value of type `T`.
 pub fn setting<T: FieldType>(run: &Run<'_>, path: &str) -> Result<T, RigError> {
     setting_as::<Same, T>(run, path)
 }

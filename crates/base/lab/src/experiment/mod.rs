@@ -1,5 +1,5 @@
-//! Code shared by the rigs of every domain: the harness that starts components and measures windows, keys, noise,
-//! profiles of third-party systems, and accounts of CPU time and memory.
+//! Code shared by the rigs of every domain. The harness starts components and measures windows. Other modules contain
+//! common keys, the judgement of noise, profiles of third-party systems, and accounts of CPU time and memory.
 
 pub mod account;
 pub mod fake;

@@ -84,7 +84,7 @@ pub fn peer(run: &Run<'_>) -> Result<Option<SystemProfile>, RigError> {
     loaded(|path| run.value(path)).map_err(|error| RigError::Rig(error.to_string()))
 }
 
-/// Returns the scenario's setting, unless it equals the default and the profile has another value.
+/// Returns the value of a setting: that of the profile if the scenario has the default, otherwise that of the scenario.
 pub fn said(
     run: &Run<'_>,
     path: &str,
@@ -102,7 +102,7 @@ pub fn said(
     }
 }
 
-/// Returns the component for a running system, or the profile's commands.
+/// Returns the component that attaches to a running system or runs the profile's commands.
 pub fn component(run: &Run<'_>) -> Result<AnyComponent, RigError> {
     let attach = AttachComponent::read(run, "sut")?;
     Ok(match peer(run)? {
@@ -126,8 +126,8 @@ fn part_of(peer: SystemProfile, attach: AttachComponent) -> AnyComponent {
     AnyComponent::from(AttachComponent { pid, command, cgroup })
 }
 
-/// Permits a program's commands to run if allowed, with its output stored in the campaign's folder; returns
-/// whether it keeps running between repeats.
+/// Checks that a component may run third-party programs, and stores their output in the campaign's folder. Returns
+/// whether the component keeps running between repeats.
 pub fn admit(part: &mut AnyComponent, lab: &RigContext, host: &WorkerLocation) -> Result<bool, RigError> {
     match part.foreign() {
         Foreign::Plugin(plugin) if !lab.commands => {
@@ -155,8 +155,8 @@ pub fn before(run: &Run<'_>) -> Result<Option<(Instant, Readings)>, RigError> {
     Ok(crate::readback::read(&all).ok().map(|readings| (Instant::now(), readings)))
 }
 
-/// Returns reasons against a repeat: the system was stopped, does not respond, or its values contradict each
-/// other.
+/// Returns the outcome of a repeat after checks of the system. `ok` becomes `degraded` if the system was stopped,
+/// printed a warning, does not respond, or reports contradictory values.
 pub fn judge<'a>(
     recorder: &mut Recorder,
     outcome: Outcome,
@@ -225,7 +225,7 @@ pub struct PlannedCommand {
     pub when: &'static str,
     /// Program and arguments.
     pub argv: Vec<String>,
-    /// Working folder; default: the campaign's.
+    /// Working folder; `None` for the folder of the campaign.
     pub folder: Option<String>,
     /// Additional environment variables.
     pub environment: Vec<String>,

@@ -26,7 +26,7 @@ pub trait As<T> {
     fn to_value(value: &T) -> Option<Value>;
 }
 
-/// Notation of the type's [`FieldType`].
+/// Notation that a type defines by its own [`FieldType`].
 #[derive(Debug)]
 pub enum Same {}
 
@@ -97,7 +97,7 @@ impl<T, A: As<T>> As<Vec<T>> for Each<A> {
         let of = if let Kind::List(of) = kind { of } else { kind };
         let accepted = match value {
             Value::List(list) => list.iter().map(|value| A::accept(of, value)).collect(),
-            // A rig may vary a single value where the component takes a list.
+            // A single value is accepted as a list with one entry, because a rig may vary it.
             one => A::accept(of, one).map(|one| vec![one]),
         };
         accepted.map(Value::List).map_err(|each| format!("a list, each entry {each}"))

@@ -48,7 +48,7 @@ pub struct Worker {
     pub clock_drift_us: f64,
     /// Addresses and process of the component.
     pub ready: Ready,
-    /// Maximum times of the component.
+    /// Time limits of the component.
     waits: Waits,
     child: Option<Child>,
     to: Option<Box<dyn Write + Send>>,

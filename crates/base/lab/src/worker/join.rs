@@ -1,5 +1,5 @@
-//! Joins the reports of several shares of one load: counts are added, distributions are merged value by value, and
-//! nothing is averaged.
+//! Joins the reports of several shares of one load. Counts are added, and distributions are merged value by value.
+//! Nothing is averaged.
 
 use std::collections::BTreeMap;
 

@@ -28,7 +28,7 @@ pub enum WorkerTrust {
 static GRACE_MS: AtomicU64 = AtomicU64::new(0);
 
 /// Returns how long this process may take to end in order after the campaign has disconnected. Physical ports, for
-/// example, are returned one by one. 0: no extra time.
+/// example, are returned one by one. 0 if no extra time is needed.
 pub fn grace() -> Duration {
     Duration::from_millis(GRACE_MS.load(Ordering::Relaxed))
 }
@@ -102,7 +102,7 @@ pub fn serve(
                     what: format!("invalid request: {error}"),
                 }),
             };
-            // Written as a whole: on a socket with TCP_NODELAY each piece would be a packet.
+            // The line is written as a whole, because each piece would be a packet on a socket with TCP_NODELAY.
             let mut line = serde_json::to_vec(&reply).map_err(io::Error::from)?;
             line.push(b'\n');
             output.write_all(&line)?;
@@ -127,7 +127,7 @@ async fn next(early: &mut Option<Line>, lines: &mut Receiver<Line>) -> Option<Li
     }
 }
 
-/// Waits for an answer. Returns `None` if the input ends or a stop request arrives in the meantime; everything that a
+/// Waits for an answer. Returns `None` if the input ends or a stop request arrives in the meantime. Everything that a
 /// starting component has created by then is dropped.
 async fn unless_ended<T>(
     answer: impl Future<Output = T>,

@@ -1,4 +1,5 @@
-//! Confidence of a difference: correction within each metric, and a guard over all metrics.
+//! Evidence for differences: p values are corrected for the points of each metric, and guarded against chance among all
+//! metrics.
 
 use serde::Serialize;
 
@@ -35,9 +36,9 @@ struct Family {
     p: f64,
 }
 
-/// Corrects each metric's probabilities over its points (Benjamini and Hochberg), and assigns a finding to
-/// every row. A metric whose points together do not exceed chance among all metrics (Holm) has no finding.
-/// Constants and single repeats are not counted.
+/// Corrects each metric's probabilities over its points (Benjamini and Hochberg), and assigns a finding to every row. A
+/// metric has no finding if chance among all metrics could explain its points (Holm). Constants and single repeats are
+/// not counted.
 pub(super) fn judge(a: &Results, rows: &mut [Row], confidence: f64, verdicts: bool) -> Vec<MetricEvidence> {
     let families = families(rows);
     let passed = guard(a, &families);
@@ -87,8 +88,8 @@ fn simes(p_values: &[f64]) -> f64 {
     false_discovery(p_values).into_iter().fold(1.0, f64::min)
 }
 
-/// Returns each family's probability among all metrics that were measured. The percentiles of one distribution count as one
-/// metric.
+/// Returns the p value of each family, corrected for the number of metrics (Holm). The percentiles of one distribution
+/// count as one metric.
 fn guard(a: &Results, families: &[Family]) -> Vec<f64> {
     let owner = |family: &Family| {
         a.metric(&family.metric).map_or_else(|| family.metric.clone(), |metric| metric.name.clone())
@@ -131,7 +132,7 @@ fn together(rows: &[Row], family: &Family, p: f64, confidence: f64) -> MetricEvi
     let own: Vec<&Row> = family.rows.iter().map(|&index| &rows[index]).collect();
     let finite = own.iter().filter(|row| row.effect.estimate.value.is_finite());
     let logarithmic = own.iter().all(|row| row.effect.logarithmic);
-    // Shares and logarithms cannot be added, but small values of both are nearly equal.
+    // Shares and logarithms cannot be added. If some rows have shares, the logarithms are converted to shares.
     let scaled = |row: &&&Row| match (logarithmic, row.effect.logarithmic) {
         (false, true) => shares(row),
         _ => row.effect.estimate,

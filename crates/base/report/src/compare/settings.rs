@@ -1,4 +1,4 @@
-//! The settings in which two campaigns differ, and which of these differences are intended.
+//! Finds the settings in which two campaigns differ, and which of these differences are intended.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use ranlab_campaign::value::format_span;
 /// Section with the settings of the system under test. Two campaigns are usually compared because these settings
 /// differ.
 const SYSTEM_UNDER_TEST: &str = "sut";
-/// Facts of the machine that a number depends on.
+/// Facts about the machine that influence measured numbers.
 const MACHINE_FACTS: [&str; 3] = ["cpu_model", "cpus", "machine"];
 /// Maximum number of a setting's values in a sentence.
 const NAMED_MAX: usize = 3;

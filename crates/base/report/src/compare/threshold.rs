@@ -1,4 +1,4 @@
-//! Changes that fail a comparison: `sessions_per_s < -5%`.
+//! Thresholds of changes that fail a comparison, such as `sessions_per_s < -5%`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -112,8 +112,7 @@ pub struct ThresholdResult {
     pub verdict: ThresholdVerdict,
     /// Evidence, as a sentence.
     pub reason: String,
-    /// Smallest probability of the evidence, among single points and all points together, if the true change were at
-    /// the threshold.
+    /// Smallest p value among the single points and all points together, if the true change were at the threshold.
     pub p: Option<f64>,
 }
 
@@ -172,14 +171,14 @@ pub(super) fn judge(
     result(verdict, reason, Some(p))
 }
 
-/// Returns the point with the best evidence, and its probability corrected over the points.
+/// Returns the point with the strongest evidence, and its p value, corrected for the number of points.
 fn surest(threshold: &Threshold, changes: &[(String, Change)]) -> (usize, f64) {
     let p = |(_, change): &(String, Change)| change.p_beyond(threshold.share, threshold.above).unwrap_or(1.0);
     let corrected = false_discovery(&changes.iter().map(p).collect::<Vec<_>>());
     corrected.into_iter().enumerate().min_by(|a, b| a.1.total_cmp(&b.1)).unwrap_or((0, 1.0))
 }
 
-/// Returns the mean change of the points, on a log scale if all changes are on one.
+/// Returns the mean change of the points, on a log scale if all changes are on a log scale.
 fn all_points(changes: &[(String, Change)]) -> Change {
     let logarithmic = changes.iter().all(|(_, change)| change.logarithmic);
     let scaled = |(_, change): &(String, Change)| {

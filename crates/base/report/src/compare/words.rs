@@ -1,4 +1,4 @@
-//! A comparison in a sentence.
+//! Describes a comparison in a sentence.
 
 use ranlab_campaign::value::short;
 
@@ -94,7 +94,7 @@ fn changes(rows: &[Row], finding: Finding, word: &str) -> Option<String> {
     (!named.is_empty()).then(|| format!("The second is {word}: {}{more}.", named.join(", ")))
 }
 
-/// Describes the smallest detectable differences of the compared metrics with the best resolution.
+/// Describes the smallest difference that would have been detected, for the metrics with the best resolution.
 fn not_shown(comparison: &Comparison) -> String {
     let together = comparison.metrics.iter().find(|own| {
         let one_sided = own.interval.is_some_and(|(low, high)| low > 0.0 || high < 0.0);

@@ -1,4 +1,4 @@
-//! Tables as CSV: settings and metrics in columns, a repeat in each row.
+//! Reads tables as CSV: settings and metrics in columns, a repeat in each row.
 
 use ranlab_campaign::results::Results;
 use ranlab_campaign::value::Value;
@@ -8,9 +8,9 @@ use super::{COLUMNS_MAX, ImportError, Imported, Row, metric};
 /// Maximum number of rows that are read.
 pub const ROWS_MAX: usize = 1_000_000;
 
-/// Columns that number repeats and are neither settings nor metrics.
+/// Names of columns that number the repeats. Such columns are neither settings nor metrics.
 const REPEATS: [&str; 8] = ["repeat", "run", "iteration", "iter", "trial", "rep", "sample", "#"];
-/// Columns of concurrency, over which throughput follows a scaling law.
+/// Names of columns with a concurrency, over which throughput follows a scaling law.
 const CONCURRENCIES: [&str; 14] = [
     "n",
     "concurrency",

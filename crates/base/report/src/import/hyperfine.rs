@@ -1,4 +1,4 @@
-//! `hyperfine --export-json`: the times of each command, with its parameters.
+//! Reads the file of `hyperfine --export-json`: the times of each command, with its parameters.
 
 use std::collections::BTreeMap;
 

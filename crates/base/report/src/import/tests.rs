@@ -20,7 +20,7 @@ fn two_files_of_hyperfine_are_compared() {
 }
 
 #[test]
-fn commands_of_one_file_are_points() {
+fn each_command_of_a_file_becomes_a_point() {
     let text = |command: &str, times: &str| {
         format!(
             r#"{{"results":[{{"command":"{command} 1","times":[{times}],"parameters":{{"threads":"1"}}}},
@@ -41,7 +41,7 @@ fn commands_of_one_file_are_points() {
 }
 
 #[test]
-fn table_of_concurrency_has_a_law() {
+fn scaling_law_is_fitted_to_concurrency_table() {
     let text =
         "n,throughput\n1,70.0\n16,845.92\n32,1302.93\n64,1682.19\n96,1762.85\n128,1734.55\n192,1583.56\n";
     let results = csv(text, "law", &[]).unwrap();
@@ -49,11 +49,11 @@ fn table_of_concurrency_has_a_law() {
     #[cfg(feature = "report")]
     {
         let law = &crate::report::laws(&results)[0];
-        assert!(law.sentence().contains("best n 99.0 ("), "{}", law.sentence());
+        assert!(law.sentence().contains("best n: 99.0 ("), "{}", law.sentence());
         assert!(law.sentence().contains("least squares of the logarithm"), "{}", law.sentence());
         let linear = "threads,ops\n1,10\n2,20\n4,40\n8,80\n16,160\n32,320\n";
         let law = &crate::report::laws(&csv(linear, "linear", &[]).unwrap())[0];
-        assert!(law.sentence().contains("best threads no peak"), "{}", law.sentence());
+        assert!(law.sentence().contains("best threads: no peak"), "{}", law.sentence());
     }
 }
 

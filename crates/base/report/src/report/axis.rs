@@ -67,7 +67,7 @@ impl Axis {
         (first..=last).map(|index| index as f64 * step).collect()
     }
 
-    /// Returns the marks with their labels, all labels of an axis in one unit.
+    /// Returns the ticks with their labels. On a linear axis, all labels have the same unit.
     pub(super) fn labels(&self, ticks: Vec<f64>) -> Vec<(f64, String)> {
         let most = ticks.iter().fold(0.0, |most: f64, tick| most.max(tick.abs()));
         ticks

@@ -1,4 +1,4 @@
-//! Two sides of a comparison in pictures: one for each value of a setting, such as one per pipeline.
+//! Two sides of a comparison in pictures, with one picture for each value of a setting, for example for each pipeline.
 
 use std::collections::BTreeMap;
 
@@ -13,9 +13,9 @@ use super::figure::Figure;
 /// Maximum number of pictures, in the order of the first side's points.
 const PICTURES_MAX: usize = 32;
 
-/// Returns a picture of `metric` for each value of the setting `per` (one picture for all without it). Each entry has the value
-/// and the picture. A picture shows both sides over the first axis that has several values there, or as bars. The result is
-/// empty if the two sides share no point.
+/// Returns a picture of `metric` for each value of the setting `per` (without `per`, one picture of all points). Each
+/// entry has the value and the picture. A picture shows both sides over the first axis that has several values there,
+/// or as bars. The result is empty if the two sides share no point.
 pub fn beside(
     a: (&str, &Results),
     b: (&str, &Results),
@@ -36,7 +36,7 @@ pub fn beside(
         let filter: BTreeMap<String, Value> =
             per.zip(value).map(|(per, value)| (per.to_owned(), value)).into_iter().collect();
         all.scenario.plots = vec![plot(&all, metric, filter, &name)];
-        // A separately measured setting has a picture for each value.
+        // A setting whose values are separate measurements has a picture for each value.
         for (number, figure) in figures(&all).into_iter().enumerate() {
             let name = if number == 0 { name.clone() } else { format!("{name}-{}", number + 1) };
             pictures.push((name, figure));
@@ -60,7 +60,7 @@ fn plot(all: &Results, metric: &str, filter: BTreeMap<String, Value>, name: &str
     };
     let numbers: Vec<f64> = points.iter().filter_map(number).collect();
     let numeric = numbers.len() == points.len() && across.is_some();
-    // If the sizes grow more than a hundredfold, their axis is logarithmic.
+    // If the largest value is more than a hundred times the smallest, the axis is logarithmic.
     let (least, most) = numbers.iter().fold((f64::INFINITY, 0.0_f64), |(l, m), v| (l.min(*v), m.max(*v)));
     Plot {
         title: format!("{name}: {metric}"),

@@ -1,4 +1,4 @@
-//! From results to figures.
+//! Builds the figures of a campaign from its results.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -25,7 +25,7 @@ const LINE_SAMPLES_MAX: usize = 2_000;
 /// Ends of the whiskers of a distribution's box.
 const WHISKERS: (f64, f64) = (0.01, 0.99);
 
-/// A figure and its plot; figures of a search come from its trials.
+/// A figure and its plot; `None` for figures of a search, which show its trials.
 pub(super) type Drawn = (Figure, Option<Plot>);
 
 /// Returns every figure: first the results and trials of a search, then the figures of the scenario. A scenario without
@@ -94,7 +94,7 @@ fn default_plot(results: &Results) -> Option<Plot> {
     let found = ["search.load", "search.best"].map(str::to_owned);
     let names = results.metrics.iter().flat_map(|metric| {
         let names = metric.names();
-        // The tail of a distribution is the most informative.
+        // The 99th percentile is the most informative number of a distribution.
         names.iter().find(|name| name.ends_with("_p99")).or_else(|| names.first()).cloned()
     });
     let y = found.into_iter().chain(names).find(|name| measured.contains(name))?;
@@ -167,8 +167,8 @@ fn build(results: &Results, plot: &Plot) -> Figure {
     figure
 }
 
-/// Lists the series and the named horizontal positions that have no value in the caption. Removes these series, unless a
-/// series has an expected value.
+/// Lists in the caption the series and the named horizontal positions that have no value. Removes such a series, unless
+/// it has an expected value.
 fn without_value(figure: &mut Figure) {
     fn has(series: &Series) -> bool {
         !series.samples.is_empty()
@@ -191,8 +191,8 @@ fn without_value(figure: &mut Figure) {
     }
 }
 
-/// Clips intervals to the possible range of the quantity. If a value itself is outside the range, the range is wrong
-/// for it and that end is not clipped.
+/// Clips intervals to the possible range of the quantity. If a value itself is outside the range, the range does not
+/// apply, and that end is not clipped.
 fn clip(results: &Results, plot: &Plot, figure: &mut Figure) {
     let Some((least, most)) = results.metric(&plot.y).map(|metric| metric.range()) else { return };
     let samples = || figure.series.iter().flat_map(|series| &series.samples);
@@ -324,7 +324,7 @@ fn growths(results: &Results, plot: &Plot, groups: &[Group<'_>], figure: &Figure
         let pooled = pool(results, figure, plot, points);
         let samples: Vec<(f64, f64)> =
             pooled.iter().flat_map(|(x, values)| values.iter().map(|y| (*x, *y))).collect();
-        // Two loads always fit a power law.
+        // A power law fits any two loads exactly, so at least three are needed.
         if pooled.iter().filter(|(x, values)| *x > 0.0 && !values.is_empty()).count() < 3 {
             continue;
         }

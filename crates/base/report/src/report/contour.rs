@@ -1,4 +1,4 @@
-//! Lines of equal value over two numeric axes, by marching squares.
+//! Computes lines of equal value over two numeric axes, by marching squares.
 
 use ranlab_campaign::expect::short;
 use ranlab_campaign::results::{PointResult, Results};
@@ -9,7 +9,7 @@ use super::figure::{Across, Figure, Form, Sample, Series};
 use super::pooled::{number, together};
 use super::words::quantity;
 
-/// Number of lines if the scenario names none.
+/// Number of lines if the scenario gives no levels.
 const LEVELS_WANTED: f64 = 6.0;
 /// Maximum number of lines in a figure; more are not distinguishable.
 const LEVELS_MAX: usize = 8;
@@ -17,7 +17,7 @@ const LEVELS_MAX: usize = 8;
 /// A straight segment of a line.
 type Piece = ((f64, f64), (f64, f64));
 
-/// Values at the grid points of two ascending axes; `None`: not measured.
+/// Values at the grid points of two ascending axes; `None` if not measured.
 struct Grid {
     x: Vec<f64>,
     y: Vec<f64>,

@@ -1,6 +1,5 @@
-//! Content of a report, as one document, which `web/report.js` shows, saved or live. It contains the
-//! question, the time and place of the measurement, the result, its qualifications, the figures, and every
-//! point.
+//! Content of a report as one JSON document. `web/report.js` shows it, either from a saved page or live. It contains
+//! the question, the time and place of the measurement, the result, its qualifications, the figures, and every point.
 
 use serde::Serialize;
 use std::cmp::Ordering;
@@ -84,7 +83,7 @@ struct FigureView {
     expected: Vec<usize>,
 }
 
-/// The plot's selection, for a reader who wants to view it differently.
+/// Axes and grouping of a plot. A reader of the page can change them.
 #[derive(Debug, Clone, Serialize)]
 struct PlotSelection {
     x: String,
@@ -318,7 +317,8 @@ fn point(results: &Results, point: &PointResult, axes: &[AxisValues], metrics: &
         Some(answer) if answer.n == 1 && answer.bound == Bound::Exact && answer.interval.is_none() => {
             answer.value.into()
         }
-        // The value has number, half width and repeats; an asymmetric interval also has its text and its ends.
+        // The value is an array of the mean, the half width and the number of repeats. For an asymmetric interval, its
+        // text and its ends follow.
         Some(answer) if answer.half_width.is_some() => {
             serde_json::json!([answer.value, answer.half_width, answer.n])
         }

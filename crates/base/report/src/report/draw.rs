@@ -26,8 +26,8 @@ const TICKS_MEASURED_MAX: usize = 16;
 const FONT: &str = "sans-serif";
 /// Colour of lines, text and frames, on white.
 pub(super) const INK: RGBColor = RGBColor(0x1a, 0x1b, 0x1c);
-/// Colours that are distinguishable with colour blindness (Okabe and Ito; two are replaced: yellow is too
-/// faint and black is the text colour). The marks differ as well.
+/// Colours that are distinguishable with colour blindness (Okabe and Ito). Two are replaced, because yellow is too
+/// faint and black is the text colour. The marks differ as well.
 pub(super) const PALETTE: [RGBColor; 8] = [
     RGBColor(0x00, 0x72, 0xb2),
     RGBColor(0xd5, 0x5e, 0x00),
@@ -306,7 +306,7 @@ impl<'a, DB: DrawingBackend> Canvas<'a, DB> {
         self.px(7) * (2 * color as i32 - (series - 1)) / 2
     }
 
-    /// Draws a bar or a box, next to those of the other series at the same name.
+    /// Draws a bar or a box, next to the bars or boxes of the other series at the same name.
     fn block(&self, (form, color): (Form, usize), s: &Sample, index: usize) -> Result<(), DrawError> {
         let color = PALETTE[color % PALETTE.len()];
         let count = self.figure.series.len().max(1) as f64;
@@ -361,8 +361,8 @@ impl<'a, DB: DrawingBackend> Canvas<'a, DB> {
         Ok(())
     }
 
-    /// Draws an expected value as a cross in the colour of its series, with a dark outline so that it is visible on the
-    /// line of its series. A published value has a diagonal cross, and one of the user's own values an upright cross.
+    /// Draws an expected value as a cross in the colour of its series. A dark outline makes it visible on the line of
+    /// the series. A published value has a diagonal cross, a value of the user an upright cross.
     fn mark(&self, mark: &Mark) -> Result<(), DrawError> {
         let color = mark.color.map_or(INK, |color| PALETTE[color % PALETTE.len()]);
         self.cross(self.at(mark.x, mark.y), color, mark.published)
@@ -424,8 +424,8 @@ impl<'a, DB: DrawingBackend> Canvas<'a, DB> {
         self.figure.bounds.iter().try_for_each(|bound| self.bound_name(bound, &mut taken))
     }
 
-    /// Draws the name of a bound above or below its line, where it overlaps no other name and, if possible, no line of another
-    /// bound and no value.
+    /// Draws the name of a bound above or below its line. The name overlaps no other name and, if possible, no line of
+    /// another bound and no value.
     fn bound_name(&self, bound: &Bound, taken: &mut Vec<[(i32, i32); 2]>) -> Result<(), DrawError> {
         let (left, right) = self.x.pixels;
         let (bottom, top) = self.y.pixels;

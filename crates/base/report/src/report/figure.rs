@@ -98,7 +98,7 @@ pub enum Form {
     Falls,
     /// Boxes from quartile to quartile.
     Boxes,
-    /// Cells of a heat map: `y` is the row's index, and the ends are the value that the colour shows.
+    /// Cells of a heat map: `y` is the row's index, and both `ends` are the value that the colour shows.
     Cells,
     /// A line of equal value.
     Contour,
@@ -153,7 +153,7 @@ pub struct Sample {
     pub low: f64,
     /// Upper end of the interval; of a box, the third quartile.
     pub high: f64,
-    /// Whiskers of a box; for a cell, twice the value that the colour shows.
+    /// Whiskers of a box. For a cell, both are the value that the colour shows.
     pub ends: (f64, f64),
 }
 
@@ -231,7 +231,7 @@ pub struct Answer {
     pub name: String,
 }
 
-/// Returns the origin of a single expected value.
+/// Returns the word for the source of an expected value.
 pub(super) fn whose(published: bool) -> &'static str {
     if published { "published" } else { "expected" }
 }

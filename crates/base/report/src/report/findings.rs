@@ -56,8 +56,8 @@ pub(super) fn doubts(results: &Results) -> Vec<String> {
     doubts
 }
 
-/// Whether every point is computed, so that a second repeat would give the same numbers. The machine and the speed of
-/// the computation do not count.
+/// Whether every point is computed, so that a second repeat would give the same numbers. Metrics of the machine and of
+/// the speed of the computation are ignored.
 fn is_exact(results: &Results) -> bool {
     let of_result = |name: &str| !name.starts_with("host.") && !name.starts_with("sim.");
     let exact = |point: &PointResult| {
@@ -180,7 +180,7 @@ fn range(results: &Results, name: &str) -> Option<String> {
     ))
 }
 
-/// States the difference below which no finding is stated.
+/// States the A/A spread of the drawn metrics. A smaller difference is not a finding.
 fn noise(results: &Results) -> Option<String> {
     let spreads: Vec<String> = spoken_of(results)
         .into_iter()
@@ -215,7 +215,7 @@ fn outcomes(results: &Results) -> Vec<String> {
                 Outcome::Unmeasurable => "nothing could be measured here",
             };
             let points = || results.points.iter().filter(|point| point.outcome() == Some(outcome));
-            // Results of earlier versions repeat the words of the outcome as the reason.
+            // In results of earlier versions, the reason may only repeat the words of the outcome.
             let first = points().find(|point| !what.contains(point.reason()));
             let differ = points().any(|point| first.is_some_and(|first| first.reason() != point.reason()));
             let why = first.map_or_else(String::new, |point| match differ {

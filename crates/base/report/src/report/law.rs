@@ -1,4 +1,4 @@
-//! Throughput over concurrency, with the fitted scaling law and its numbers.
+//! Figures of throughput over concurrency, with the fitted scaling law and its numbers.
 
 use serde::{Serialize, Serializer};
 
@@ -12,7 +12,7 @@ use ranlab_campaign::usl::{self, ERROR_MODEL, UslError, UslFit, UslFlag};
 use super::figure::{Figure, Form, Sample, Series};
 use super::pooled::{Group, groups, marks, number, pool};
 
-/// Points of a drawn curve.
+/// Number of points of a drawn curve.
 const CURVE_STEPS: u32 = 100;
 
 /// A fitted law of a plot's series.
@@ -46,7 +46,7 @@ impl Law {
             Ok(fit) => {
                 let doubts: String = fit.flags.iter().map(|flag| format!("; {}", flag.sentence())).collect();
                 format!(
-                    "{subject}: lambda {}, sigma {}, kappa {} (simultaneous {} % intervals); best {} {}; R² {}; {}{doubts}",
+                    "{subject}: lambda {}, sigma {}, kappa {} (simultaneous {} % intervals); best {}: {}; R² {}; {}{doubts}",
                     with_interval(fit.usl.lambda, fit.lambda),
                     with_interval(fit.usl.sigma, fit.sigma),
                     with_interval(fit.usl.kappa, fit.kappa),

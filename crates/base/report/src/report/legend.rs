@@ -55,7 +55,7 @@ impl<DB: DrawingBackend> Canvas<'_, DB> {
         for index in 1..ends.len() {
             ends[index].0 = ends[index].0.max(ends[index - 1].0 + self.px(END_GAP));
         }
-        // Moves the labels that were pushed down together up by half of that distance.
+        // All labels move up by half of the largest distance by which a label was pushed down.
         let moved = ends.iter().zip(&heights).map(|(end, height)| end.0 - height).max().unwrap_or(0);
         ends.iter_mut().for_each(|end| end.0 -= moved / 2);
         let far =

@@ -1,5 +1,5 @@
-//! Intermediate results of a running campaign: curves over the offered load, and the trials of the search.
-//! The figures are those of a report, drawn from windows that may not have become a repeat yet.
+//! Intermediate results of a running campaign: curves over the offered load, and the trials of the search. They are
+//! drawn like the figures of a report, but from measured windows whose repeat may not have finished yet.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -23,7 +23,7 @@ const LINES_MAX: usize = 4;
 /// Percentiles of the latency that are drawn.
 const PERCENTILES: [&str; 3] = ["_p50", "_p99", "_p999"];
 
-/// Answers of searches.
+/// Metrics that contain the result of a search.
 const FOUND: [&str; 2] = ["search.load", "search.best"];
 
 struct WindowMeans {
@@ -32,7 +32,7 @@ struct WindowMeans {
     metrics: BTreeMap<String, f64>,
 }
 
-/// Observed data of a campaign.
+/// Data of a running campaign, from which the figures are drawn.
 pub struct LiveCampaign {
     /// The campaign without its runs: names and units.
     campaign: Results,
@@ -112,7 +112,7 @@ impl LiveCampaign {
             (_, true) => TrialOutcome::Pass,
             (_, false) => TrialOutcome::Fail,
         };
-        // An error of the measurement itself is retried, and does not count as a trial of the system.
+        // A window that failed because of the measurement itself is measured again, so it does not count as a trial.
         if window.outcome.counts() || unsent {
             self.search.iter_mut().for_each(|(.., tried)| {
                 tried.push(SearchTrial { load, value, share: window.share, gave });
@@ -159,7 +159,7 @@ impl LiveCampaign {
         figures
     }
 
-    /// Returns the groups of the last window.
+    /// Returns the groups of the metrics that the last window recorded.
     fn recorded_last(&self) -> Vec<(&'static str, Vec<String>)> {
         self.windows.back().map_or_else(Vec::new, |seen| self.groups(&seen.metrics))
     }
@@ -323,7 +323,7 @@ mod tests {
         assert!(throughput.title.starts_with("Throughput so far, against "), "{}", throughput.title);
         let series = &throughput.series[0];
         assert_eq!((series.name.as_str(), series.samples.len()), ("throughput", 3));
-        // The curve has only the points of the noise that was measured last.
+        // The curve has only the points with the value of `sut.noise` that was measured last.
         for (sample, point) in series.samples.iter().zip(results.points.iter().skip(1).step_by(2)) {
             let mean = point.summary("throughput", 0.95).unwrap();
             assert!((sample.y - mean.mean).abs() < 1e-9 && (sample.low, sample.high) == (mean.min, mean.max));

@@ -1,4 +1,4 @@
-//! From results to figures and one self-contained page.
+//! Builds the figures and the self-contained page of a campaign from its results.
 
 mod axis;
 mod beside;

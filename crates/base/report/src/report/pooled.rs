@@ -1,4 +1,4 @@
-//! Pooling: groups of points, horizontal positions, and common values of several points.
+//! Pools the points of a figure: groups by series and by horizontal position, and common values of several points.
 
 use std::collections::BTreeMap;
 
@@ -12,9 +12,9 @@ use ranlab_campaign::value::Value;
 use super::figure::{Across, Bound, Figure, Mark, whose};
 use super::words::group;
 
-/// Maximum number of lines of expected bounds in a figure.
+/// Maximum number of lines for expected bounds in a figure.
 const BOUNDS_MAX: usize = 3;
-/// Maximum number of lines of limits in a figure.
+/// Maximum number of lines for limits of the metric in a figure.
 const LIMITS_MAX: usize = 3;
 /// Maximum ratio of a drawn limit to the drawn values. A higher limit would flatten the figure, so it is stated in
 /// words.
@@ -115,7 +115,7 @@ pub(super) fn together(results: &Results, points: &[&PointResult], name: &str) -
     merged.values().filter_map(|all| all.named(suffix)).collect()
 }
 
-/// Adds the expectations of this metric at points of this figure: single values, and bounds as lines.
+/// Adds the expectations of the drawn metric at points of the figure: marks for single values, lines for bounds.
 pub(super) fn marks(results: &Results, plot: &Plot, groups: &[Group<'_>], figure: &mut Figure) {
     for expect in results.scenario.expects.iter().filter(|expect| expect.metric == plot.y) {
         let published = expect.class.published();
@@ -153,7 +153,7 @@ pub(super) fn marks(results: &Results, plot: &Plot, groups: &[Group<'_>], figure
     }
 }
 
-/// Adds the limits of the metric of a figure: as lines, or in words if they are far above the values.
+/// Adds the limits of the drawn metric: as lines, or in words if they are far above the values.
 pub(super) fn limits(results: &Results, plot: &Plot, groups: &[Group<'_>], figure: &mut Figure) {
     let Some(limit) = results.metric(&plot.y).and_then(|metric| metric.limit.as_ref()) else { return };
     let mut found: Vec<(f64, Vec<usize>)> = Vec::new();

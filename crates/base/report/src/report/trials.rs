@@ -12,9 +12,9 @@ use ranlab_campaign::trials::{self, SearchTrial, TRIED};
 use super::figure::{Across, Answer, Bound, Figure, Form, Sample, Series};
 use super::words::{capital, label, quantity, why_nothing};
 
-/// Maximum number of points with drawn trials; the CSV of series has all.
+/// Maximum number of points whose trials are drawn. The CSV of series has all trials.
 const POINTS_MAX: usize = 4;
-/// Maximum ratio of an objective to its bound on a linear axis. Above it, the axis is logarithmic, because a linear
+/// Maximum ratio of a measured value to its bound on a linear axis. Above it, the axis is logarithmic, because a linear
 /// axis would hide the bound.
 const LINEAR_MAX: f64 = 20.0;
 

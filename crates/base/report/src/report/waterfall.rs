@@ -131,7 +131,7 @@ mod tests {
             }
         }
         let figure = &crate::report::figures(&results)[0];
-        // The third component has no waiting time.
+        // The third component is always 0, so it has no bar.
         assert_eq!(figure.x, Across::Names(["rtt us", "rtt us service", IN_ALL].map(str::to_owned).to_vec()));
         let bars = |series: usize| -> Vec<(f64, f64, f64)> {
             figure.series[series].samples.iter().map(|s| (s.low, s.high, s.y)).collect()

@@ -5,7 +5,7 @@ use ranlab_campaign::rig::Outcome;
 use ranlab_campaign::scenario::{Axis, Plot, PlotKind, as_name, stands_alone};
 use ranlab_campaign::value::Value;
 
-/// Maximum length of a description's beginning as a label.
+/// Maximum length of the beginning of a description that serves as a label.
 const BEGIN_CHARS_MAX: usize = 48;
 
 /// Returns the title of a figure for which the author gave none.
@@ -41,7 +41,7 @@ pub(super) fn title(results: &Results, plot: &Plot) -> String {
 /// Names the points of a figure, if it does not show all.
 fn only(results: &Results, plot: &Plot) -> String {
     let part = |(path, value): (&String, &Value)| {
-        // A setting without variation leaves nothing out.
+        // A setting that does not vary selects all points.
         let swept = axis(results, path)?;
         Some(format!(", {} = {value}", swept.name().unwrap_or(path)))
     };

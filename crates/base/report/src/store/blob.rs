@@ -1,4 +1,5 @@
-//! Series and distributions as bytes: LEB128 differences, so that neighbours take a byte or two.
+//! Encodes series and distributions as bytes. Differences of neighbours are stored in LEB128, so most take one or two
+//! bytes.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! One SQLite file per campaign: scenario, machine, and every finished repeat in one transaction.
+//! Stores each campaign in one SQLite file: the scenario, the machine, and every finished repeat in one transaction.
 
 mod blob;
 mod query;

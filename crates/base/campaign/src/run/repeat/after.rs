@@ -1,4 +1,4 @@
-//! Trials after a search: a distribution at shares of the load that was found.
+//! Trials after a search, which measure a distribution at shares of the load that was found.
 
 use crate::record::Recording;
 use crate::rig::RigError;
@@ -11,12 +11,12 @@ use super::{INVALID_RETRIES, Measured, Trials, offered};
 
 impl Trials<'_, '_> {
     /// Runs a full trial at each share. The lowest share is first, so that the queues of a higher load affect no other
-    /// trial. If a share cannot be measured, it has no numbers, the repeat states the reason, and the result of the
+    /// trial. If a share cannot be measured, it has no numbers, and the repeat states the reason. The result of the
     /// search is unaffected.
     pub(super) fn after(&mut self, load: &Load, found: Measured) -> Result<Measured, RigError> {
         let (outcome, mut reason, mut recording) = found;
         let after = &load.after;
-        // A soak may find more than the allowed maximum.
+        // The result of a soak may exceed the maximum load of the search.
         let best = answer(&recording).filter(|_| outcome.counts()).map(|best| best.min(load.max));
         let Some(best) = best.filter(|_| !after.shares.is_empty()) else {
             return Ok((outcome, reason, recording));
@@ -44,7 +44,7 @@ impl Trials<'_, '_> {
     }
 }
 
-/// Returns the load that was found, of the first goal that has one.
+/// Returns the load that was found for the first goal with a result.
 fn answer(recording: &Recording) -> Option<f64> {
     (0..GOALS_MAX).find_map(|goal| recording.metrics.get(&metric(goal, "load")).copied())
 }

@@ -1,4 +1,4 @@
-//! MLRsearch over a rig's trials.
+//! Runs an MLRsearch with trials of a rig.
 
 use crate::answer::Bound;
 use crate::record::Recording;
@@ -29,7 +29,8 @@ impl Trials<'_, '_> {
         let mut unsent = String::new();
         let mut tried = Vec::new();
         while let Some(trial) = machine.next_trial() {
-            // Varies trials at one load: a simulated system would otherwise repeat the same loss.
+            // Each trial has a separate seed. Otherwise, a simulated system would lose the same share in all trials at
+            // one load.
             self.run.seed = seed_of(seed, tried.len(), 0);
             let (seen, this) = match self.at(search, &load.axis, whole, trial, &mut tried)? {
                 Ok(seen) => seen,

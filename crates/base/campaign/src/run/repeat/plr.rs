@@ -1,4 +1,4 @@
-//! PLRsearch over a rig's trials.
+//! Runs a PLRsearch with trials of a rig.
 
 use crate::answer::Bound;
 use crate::rig::{Outcome, RigError};
@@ -65,7 +65,7 @@ impl Trials<'_, '_> {
         };
         recording.bounds.extend(open.map(|bound| ("search.load".to_owned(), bound)));
         trials::keep(&mut recording, &tried);
-        // The losses of the last trial do not decide the outcome, because a soak looks for losses.
+        // The outcome is `ok` even if the last trial lost packets, because a soak looks for losses.
         Ok((
             Outcome::Ok,
             describe_result(&machine, &own, *target, load.max, &unsent, trials, *budget),

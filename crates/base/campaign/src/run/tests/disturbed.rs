@@ -1,4 +1,4 @@
-//! Repeats that other work on the machine disturbs.
+//! Tests of repeats that other work on the machine disturbs.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use super::*;
 use crate::record::Recorder;
 use crate::rig::{RigDescription, Run};
 
-/// The first measurements are disturbed.
+/// A rig whose first measurements are disturbed.
 #[derive(Debug)]
 struct Disturbed {
     disturbances: u32,

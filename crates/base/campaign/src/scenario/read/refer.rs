@@ -1,4 +1,4 @@
-//! Plots and expectations, which refer to settings and metrics.
+//! Reads plots and expectations, which refer to settings and metrics.
 
 use crate::description::RigDescription;
 use crate::rig::MetricKind;
@@ -28,7 +28,7 @@ impl Reader<'_> {
         let axis_or_metric =
             |reader: &mut Self, key: &str, name: &str| reader.axis_or_metric(node, key, name);
         match kind {
-            // The horizontal axis is the metric itself, or time.
+            // The horizontal axis shows the values of the metric, or the time.
             PlotKind::Cdf | PlotKind::Series => {
                 self.declared(node, "y", &y);
             }
@@ -222,7 +222,7 @@ impl Reader<'_> {
         None
     }
 
-    /// Checks that a metric has its declared name, for plots of whole distributions and series.
+    /// Checks that the rig declares a metric of exactly this name, for plots of whole distributions and series.
     fn declared(&mut self, node: &Node, key: &str, name: &str) {
         let known: Vec<String> = self.rig.metrics.iter().map(|metric| metric.name.clone()).collect();
         if !known.iter().any(|known| known == name) {
@@ -230,7 +230,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Checks that all series have one unit, and that each occurs once.
+    /// Checks that all series have the same unit, and that each occurs once.
     fn stack(&mut self, node: &Node, y: &str, stack: &[String]) {
         let unit = |name: &str| {
             let metric = self.rig.metrics.iter().find(|metric| metric.name == name);
@@ -261,7 +261,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Checks that all numbers and the bound of their sum have one unit, and that each occurs once.
+    /// Checks that all metrics of a waterfall, and the bound of their sum, have the same unit and occur once.
     fn steps(&mut self, node: &Node, y: &str, stack: &[String], bound: Option<&str>) {
         if stack.len() >= AREAS_MAX {
             let sentence = format!("`stack`: at most {} metrics come behind `y`", AREAS_MAX - 1);

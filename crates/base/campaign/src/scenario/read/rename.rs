@@ -17,7 +17,7 @@ const PATHS: [(&str, &str); 5] =
 const NAMES: [&str; 10] =
     ["axis", "metric", "latency_of", "x", "y", "z", "group_by", "stack", "along", "tuned"];
 
-/// Replaces earlier names, and collects them.
+/// Replaces earlier names, and collects the renames.
 pub(super) struct Rename {
     renames: Renames,
     used: BTreeSet<renamed::Rename>,
@@ -48,7 +48,7 @@ impl Rename {
         Ok(())
     }
 
-    /// Replaces the path of an argument `PATH=VALUE`.
+    /// Replaces an earlier name in the path of an argument `PATH=VALUE`.
     pub(super) fn path(&mut self, set: &mut String) {
         let Some((path, value)) = set.split_once('=') else { return };
         let whole = path.trim();
@@ -105,7 +105,7 @@ impl Rename {
                             format!("`{path}` is the earlier name of `{}`; set one of them", rename.name);
                         return Err(entries[index].1.error(sentence));
                     }
-                    // The keys of an extending file follow those of the extended one, and replace them.
+                    // The keys of an extending file come after the keys of the extended file, and replace them.
                     entries[over].0 = name;
                     entries.remove(under);
                     index = over;

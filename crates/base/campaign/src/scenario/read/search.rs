@@ -1,4 +1,4 @@
-//! Reading of `[search]`.
+//! Reads the section `[search]`.
 
 use std::time::Duration;
 
@@ -156,8 +156,8 @@ impl Reader<'_> {
     }
 }
 
-/// Returns the distributions that are measured after a search, under their names at each share; other code reports
-/// their errors.
+/// Returns the metrics of the trials after a search: a distribution at each share of the found load. Ignores invalid
+/// values, which other code reports.
 pub(super) fn seen_after(node: &Node, rig: &RigDescription) -> Vec<Metric> {
     let Some(Value::List(shares)) = node.child("latency_at").and_then(Node::value) else { return Vec::new() };
     let given = node.child("latency_of").and_then(Node::value);

@@ -38,22 +38,23 @@ impl Device {
         Self { rng: ChaCha8Rng::seed_from_u64(seed), capacity }
     }
 
-    /// Loss ratio over this number of seconds.
+    /// Returns the loss ratio over this number of seconds.
     fn loss(&mut self, load: f64, seconds: u32) -> f64 {
         let of = |_| f64::max(0.0, 1.0 - self.capacity.sample(&mut self.rng) / load);
         (0..seconds).map(of).sum::<f64>() / f64::from(seconds)
     }
 }
 
-/// The median second has no loss up to the capacity, and half a per cent at the capacity divided by 0.995.
+/// Loss ratio of each goal, and the largest load that has at most this loss in the median second, relative to the
+/// capacity.
 const GOALS: [(f64, f64); 2] = [(0.0, 1.0), (0.005, 1.0 / 0.995)];
 
 fn near(found: Option<f64>, truth: f64) -> usize {
     usize::from(found.is_some_and(|found| (found / truth - 1.0).abs() <= WIDTH))
 }
 
-/// Returns the number of seeds of a hundred whose result is near each goal, and the seconds that the search for both
-/// goals takes.
+/// Runs a search for both goals with each of a hundred seeds. Returns the number of right results for each goal, and
+/// the mean duration of a search in seconds.
 fn mlrsearch(deviation: f64) -> ([usize; 2], f64) {
     let mut hits = [0; 2];
     let mut spent = 0.0;
@@ -142,7 +143,8 @@ fn load_is_a_bound_once_verdict_is_certain() {
     assert_eq!(search.class(top, &target), Class::Lower);
     search.seen.entry(top).or_default().push((1.0, 1.0));
     assert_eq!(search.class(top, &target), Class::Upper);
-    // Short trials of low loss do not count. Of short trials of high loss, those that no low loss excuses count.
+    // Short trials of low loss do not count by themselves. Short trials of high loss count, unless trials of low loss
+    // excuse them.
     search.seen.insert(top, vec![(0.5, 0.0); 100]);
     assert_eq!(search.class(top, &target), Class::Open);
     search.seen.insert(top, vec![(0.5, 0.1); 22]);
@@ -160,11 +162,11 @@ fn uncertain_bound_of_result_is_measured_again() {
     assert!(times(11.0, 0.0).clear(&target) && times(15.0, 6.0).clear(&target));
     assert!(!times(11.0, 10.0).clear(&target) && times(11.0, 10.0).class(&goal) == Class::Lower);
     assert!(times(42.0, 42.0).clear(&target), "after four duration sums the verdict is final");
-    // If a single trial of high loss is too much, chance plays no role.
+    // If the goal allows no trial of high loss, chance cannot explain a verdict.
     let strict = Target { goal: Goal { exceed_ratio: 0.0, ..goal }, ..target };
     assert!(times(21.0, 0.0).clear(&strict) && times(20.0, 1.0).clear(&strict));
-    // A load that fails only in the first ten seconds is a lower bound in the end, and the search then tries the load
-    // above it.
+    // A load that fails only in the first ten seconds is a lower bound in the end. The search then tries the load above
+    // it.
     let search = MlrSearch::new((1.0, 100.0), 0.01, false, &[goal], 1.0, 1e3);
     let mut bad = 10;
     let search = run(search, |trial| {
@@ -243,7 +245,7 @@ fn time_budget_is_kept_and_integer_loads_stay_integers() {
     assert_eq!((found.lower, found.upper, found.precise), (Some(13.0), Some(14.0), true));
 }
 
-/// Compares with a separate fast bisection, so that a change of either search shows.
+/// Compares the results of two independent searches, so that an error in either of them is noticed.
 #[test]
 fn both_searches_agree_on_a_steady_device() {
     let mut plain = RateSearch::new(1.0, 1000.0, 0.01, 60);

@@ -1,5 +1,5 @@
-//! Fit of losses: the posterior of a function's two parameters, integrated over a grid that narrows around
-//! the critical load.
+//! Fits a loss function to the trials. The posterior of its two parameters is integrated over a grid that narrows
+//! around the critical load.
 
 use super::shape::{Shape, ln_below, ln_density};
 
@@ -11,8 +11,8 @@ const COARSE: usize = 16;
 const GOLDEN: u32 = 30;
 /// Number of critical loads of a spread over which the posterior is integrated.
 const CELLS: usize = 24;
-/// Distance of a logarithmic likelihood from its maximum above which it counts as zero: likelihoods below `exp(-14)`,
-/// a millionth of the maximum, are ignored.
+/// Distance of a logarithmic likelihood from its maximum above which it counts as zero. Likelihoods below `exp(-14)`, a
+/// millionth of the maximum, are ignored.
 const NOTHING: f64 = 14.0;
 /// Probability outside the interval at each end.
 const OUTSIDE: f64 = 0.005;
@@ -133,7 +133,7 @@ fn likeliest(places: &[Place]) -> Place {
     places.iter().copied().fold(nowhere, |best, place| if place.1 > best.1 { place } else { best })
 }
 
-/// Returns the critical loads of one spread with a relevant likelihood; empty if no load has one.
+/// Returns the critical loads of one spread that have a relevant likelihood; empty if no load has.
 fn column(range: Range, of: &dyn Fn(f64) -> f64) -> Vec<Place> {
     let coarse = (0..COARSE).map(|cell| (cell, of(place(range, cell, COARSE))));
     let best = coarse.max_by(|a, b| a.1.total_cmp(&b.1)).filter(|best| best.1.is_finite());
@@ -200,7 +200,7 @@ fn critical(places: &[Place], range: Range) -> Critical {
     Critical { load: mean.exp(), low: quantile(OUTSIDE, range.0), high: quantile(1.0 - OUTSIDE, range.1) }
 }
 
-/// Returns the logarithm of the packets per second lost at a load, for a critical load and a spread. `None`: there is
+/// Returns the logarithm of the packets per second lost at a load, for a critical load and a spread. `None` if there is
 /// no such function.
 fn curve(shape: Shape, ln_target: f64, ln_load: f64, ln_spread: f64) -> Option<impl Fn(f64) -> f64> {
     let capacity = capacity(shape, ln_target, ln_load, ln_spread)?;

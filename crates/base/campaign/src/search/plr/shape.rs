@@ -170,7 +170,8 @@ mod tests {
         }
     }
 
-    /// Both losses are the integrals of their slopes, by Simpson's rule from far below.
+    /// Both loss functions must be the integrals of their slopes, computed by Simpson's rule from far below the
+    /// capacity.
     #[test]
     fn loss_functions_are_integrals_of_their_slopes() {
         let slope = |shape, x: f64| match shape {

@@ -12,7 +12,7 @@ const CAPACITY: f64 = 1e6;
 enum Curve {
     /// One of the search's functions, with a spread.
     Own(Shape, f64),
-    /// All packets beyond the capacity are lost, and no other packet.
+    /// Exactly the packets beyond the capacity are lost.
     Knee,
     /// A power of the load, which neither function matches.
     Power(i32),
@@ -130,7 +130,7 @@ fn search_continues_below_loads_that_cannot_be_sent() {
         unsent.is_some_and(|unsent| unsent > 1e5) && found.low < 5.005e4 && found.high > 5e4,
         "{found:?}"
     );
-    // No loss up to the largest possible load: the result is open above.
+    // If no packet is lost up to the largest possible load, the result is open above.
     let (unsent, found, trials) = search(1e5, 1e9);
     assert!(found.unwrap().high > 1e5 && unsent.is_some_and(|unsent| unsent < 1.1e5), "{found:?} {unsent:?}");
     assert_eq!(trials, 40);

@@ -2,7 +2,8 @@
 
 use super::*;
 
-/// A neighbour of rank 3 and background traffic of rank 7. The cell has no entry: the default rank 0, the highest.
+/// Ranks of a neighbour (3) and of background traffic (7). The cell has no entry, so it has the default rank 0, which
+/// is the highest.
 const RANKED: [(Ipv4Addr, u8); 2] = [(Ipv4Addr::new(10, 77, 0, 2), 3), (Ipv4Addr::new(10, 77, 0, 3), 7)];
 
 fn link(order: RankOrder) -> Link<'static> {

@@ -1,4 +1,4 @@
-//! Running components, and the stage on which an experiment starts them.
+//! The components that run in an experiment, and [`Deployment`], which starts them.
 
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,7 @@ use crate::experiment::{keys, third_party};
 
 /// Interval of liveness checks while a window is open.
 const CHECK: Duration = Duration::from_secs(1);
-/// Interval of checks whether a component that ends by itself has ended.
+/// Polling interval while waiting until a component is set up or has ended.
 const SOON: Duration = Duration::from_millis(20);
 
 /// Owner of a component's CPU time and memory.
@@ -56,7 +56,7 @@ impl DeployedComponent {
         })
     }
 
-    /// Returns whether a number is set at all locations.
+    /// Returns whether the counter `name` is not 0 at every location of the component.
     fn all(&mut self, stop: &Stop, name: &str) -> Result<bool, RigError> {
         let looks = self.looks(stop)?;
         looks.iter().try_fold(true, |all, numbers| Ok(all && number(numbers, name)? != 0.0))
@@ -96,8 +96,8 @@ impl Drop for Deployed {
     }
 }
 
-/// Stage for the components of a run. A component that already runs with the required configuration is kept. One that
-/// differs, e.g. after a change of settings by a search, is restarted, and so are all components that follow it.
+/// Start of the components of a run. A component that already runs with the required configuration is kept. A component
+/// that differs, e.g. after a search changed a setting, is restarted, and so are all components that follow it.
 pub struct Deployment<'a> {
     pub lab: &'a RigContext,
     pub run: &'a Run<'a>,
@@ -114,7 +114,7 @@ impl Deployment<'_> {
         self.place(Account::Sut, role, at, &|_| part.clone())
     }
 
-    /// Like [`sut`](Self::sut), for a component of the measurement tool; if the key lists several machines, each
+    /// Like [`sut`](Self::sut), for a component of the measurement tool. If the key lists several machines, each
     /// machine runs a share of the component.
     pub fn tool(
         &mut self,
@@ -125,8 +125,8 @@ impl Deployment<'_> {
         self.place(Account::Tool, role, at, &|_| part.clone())
     }
 
-    /// Like [`tool`](Self::tool), for a component whose configuration depends on its worker (clock of the
-    /// machine, or index). Returns the first worker.
+    /// Like [`tool`](Self::tool), for a component whose configuration depends on its worker (on its clock or its
+    /// index). Returns the first worker.
     pub fn place(
         &mut self,
         side: Account,
@@ -162,7 +162,7 @@ impl Deployment<'_> {
         hosts: Vec<WorkerLocation>,
         part: &dyn Fn(&Worker) -> AnyComponent,
     ) -> Result<DeployedComponent, RigError> {
-        // Next to the location key there may be a key for the network namespace.
+        // A location key such as `load.at` may have a companion for the network namespace, such as `load.netns`.
         let lab = self.lab.within(self.run.text(&at.replace(".at", ".netns")));
         let met: Vec<WorkerLocation> = hosts
             .iter()
@@ -289,7 +289,7 @@ impl Deployed {
         }
     }
 
-    /// Waits until a number is set at all locations of a component.
+    /// Waits until the counter `name` is not 0 at every location of a component.
     fn until(&mut self, stop: &Stop, index: usize, name: &str) -> Result<(), RigError> {
         let begin = Instant::now();
         let mut checked = begin;
@@ -328,6 +328,6 @@ pub(crate) fn divided(part: &AnyComponent, places: usize) -> Result<Vec<AnyCompo
 
 /// Serialises a configuration, to compare components.
 fn config(part: &AnyComponent) -> String {
-    // Configurations are plain data. One that could not be serialised would restart its component each time.
+    // Serialising plain data does not fail. If it did, such configurations would all compare as equal.
     serde_json::to_string(part).unwrap_or_default()
 }

@@ -131,7 +131,7 @@ fn components_start_in_order_and_stop_in_reverse() {
     assert_eq!(outcome, Ok(Outcome::Degraded));
     assert_eq!(requests(&log), ["system begin", "load begin", "load end", "system end"]);
     assert_eq!((recording.metrics["sent"], recording.metrics[TOOL_CORES]), (7.0, 0.5));
-    // Both run on one machine, and their CPU time does not count as foreign.
+    // Both components run on one machine, so neither counts as other work.
     assert_eq!(recording.metrics["host.other_cores"], 0.0);
     assert!(!recording.metrics.contains_key(account::CPU_CORES), "the rig does not declare this metric");
     rig.tear_down();
@@ -176,7 +176,7 @@ fn search_restarts_changed_component_and_dependents() {
     // After the change there is a warm-up; then the component keeps running.
     assert_eq!(trial(&mut rig, "load.nodes"), format!("load stop, load start, {window}, {window}"));
     assert_eq!(trial(&mut rig, "load.nodes"), window);
-    // Both change: the load back to one, and the system to two.
+    // The load is set back to one base station and the system to size two, so both restart.
     let both = "load stop, system stop, system start, load start";
     assert_eq!(trial(&mut rig, "sut.size"), format!("{both}, {window}, {window}"));
 }

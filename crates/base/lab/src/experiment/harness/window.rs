@@ -16,7 +16,7 @@ pub(crate) const TOOL_CORES: &str = "tool.cpu_cores";
 /// Metric for the CPU cores used by the busiest location of a divided load.
 const TOOL_CORES_BUSIEST: &str = "tool.cpu_cores_busiest";
 
-/// Returns the metric for a load with several locations.
+/// Returns the metric for the busiest location of a load with several locations.
 pub fn metric_of_places() -> Metric {
     let comment = "CPU cores used by the load at the busiest of several locations";
     Metric::new(TOOL_CORES_BUSIEST, "cores", MetricKind::Scalar, Better::Neither, comment)

@@ -83,7 +83,7 @@ fn fill_values_are_substituted_everywhere() {
         (&filled.read_back[0].url[..], &filled.read_back[0].pattern[..]),
         ("http://127.0.0.1:2211/", "x{2}")
     );
-    // Read-back without an address is dropped.
+    // A read-back entry without an address is dropped.
     let open5gs =
         SystemProfile::load("open5gs").unwrap().filled(["program=/x", "config=/y", "metrics="]).unwrap();
     assert!(open5gs.read_back.is_empty());

@@ -1,4 +1,4 @@
-//! Substitution of a scenario's values in a profile.
+//! Substitutes a scenario's values in a profile.
 
 use std::collections::BTreeMap;
 

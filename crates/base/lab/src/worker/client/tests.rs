@@ -1,4 +1,4 @@
-//! Tests with misbehaving workers: scripts and sockets.
+//! Tests with misbehaving workers, which are scripts or sockets.
 #![allow(clippy::unwrap_used)] // helpers of tests, which clippy does not recognise as such
 
 use std::io::{BufRead, BufReader, Write};
@@ -20,7 +20,7 @@ impl Script {
         let hello = format!(r#"{{"ok":{{"version":"{version}","pid":1,"cpus":2}}}}"#);
         let script = format!("#!/bin/sh\nHELLO='{hello}'\n{text}\n");
         // The file is written by a separate process. A child that another test forks at this moment would inherit our
-        // open file, and a file that is open for writing cannot be executed ("Text file busy").
+        // open file. A file that is open for writing cannot be executed ("Text file busy").
         let written = Command::new("sh")
             .args(["-c", r#"printf %s "$1" >"$0" && chmod 700 "$0""#])
             .arg(&path)
@@ -146,7 +146,8 @@ fn remote_clock_offset_has_error_and_drop_ends_component() {
     assert!((met.clock_offset_us - AHEAD_US).abs() <= first, "{} +- {first}", met.clock_offset_us);
     met.begin(&stop).unwrap();
     met.end(&stop).unwrap();
-    // The clock has drifted by one second, within the error of both measurements. The error has grown accordingly.
+    // The clock must have drifted by one second, within the error of both measurements, and the error must have grown
+    // by as much.
     assert!((met.clock_drift_us - 1e6).abs() <= first + met.clock_error_us);
     assert!(met.clock_error_us >= 1e6 - first, "{}", met.clock_error_us);
     drop(met);
