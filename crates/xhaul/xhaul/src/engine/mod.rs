@@ -208,6 +208,7 @@ impl<'n> Simulation<'n> {
         }
     }
 
+    #[inline(always)]
     fn plan(&mut self, at: Ps, kind: Kind, index: u32, mark: u32) {
         self.sequence += 1;
         let event = Event::new(at, self.sequence, kind, index, mark);
@@ -279,6 +280,7 @@ impl<'n> Simulation<'n> {
         }
     }
 
+    #[inline(always)]
     fn arrive(&mut self, id: u32) {
         let flow = &self.network.flows[self.packets[id as usize].flow as usize];
         if !flow.replicas.is_empty() && !self.replicate(id) {
@@ -311,6 +313,7 @@ impl<'n> Simulation<'n> {
     }
 
     /// Adds a packet to the queue of its next stage, or delivers it.
+    #[inline(always)]
     fn pass(&mut self, id: u32) {
         let packet = &mut self.packets[id as usize];
         packet.arrived = self.now;
@@ -349,6 +352,7 @@ impl<'n> Simulation<'n> {
         self.start(stage);
     }
 
+    #[inline(always)]
     fn deliver(&mut self, id: u32) {
         let packet = self.packets[id as usize];
         self.free.push(id);
@@ -400,6 +404,7 @@ impl<'n> Simulation<'n> {
 
     /// Plans the arrival of a frame whose transmission begins now and cannot be interrupted. The frame arrives with its last bit, or after
     /// its header if the far end does not wait for the remaining bytes.
+    #[inline(always)]
     fn forward(&mut self, stage: StageId, id: u32) {
         let packet = self.packets[id as usize];
         let path = self.network.flows[packet.flow as usize].path_of(packet.copy);
@@ -419,6 +424,7 @@ impl<'n> Simulation<'n> {
         self.leave(stage, id, self.now, service);
     }
 
+    #[inline(always)]
     fn done(&mut self, stage: u32, mark: u32) {
         let stage = stage as StageId;
         match &mut self.stages[usize::from(stage)] {
@@ -449,6 +455,7 @@ impl<'n> Simulation<'n> {
 
     /// Records a packet's time at `stage` and moves the packet to its next stage. The packet's service begins at `from` and takes
     /// `service`.
+    #[inline(always)]
     fn leave(&mut self, stage: StageId, id: u32, from: Ps, service: Ps) {
         let out = from + service;
         let at = match &mut self.stages[usize::from(stage)] {
