@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Both plug-ins of ranlab in one (docs/how-to/plugins.md): a switch that passes packets on, and a generator, over UDP on this machine.
-A scenario of rig pipeline names it by sut.engine = "plugin", sut.tier = "nic", sut.plugin and load.plugin."""
+"""Both kinds of plug-ins in one program (docs/how-to/plugins.md): a switch that forwards every packet, and a generator, over UDP on
+this machine. In a scenario of rig pipeline: sut.engine = "plugin", sut.tier = "nic", sut.plugin and load.plugin."""
 import json, socket, struct, sys, threading, time
 
 SWITCH, MARK = ("127.0.0.1", 47811), struct.Struct("<IId")  # run, number, time of sending
 wire, books, latency = socket.socket(socket.AF_INET, socket.SOCK_DGRAM), {}, {}
 
-def frames(path):  # head and octets of each packet of a pcap file
+def frames(path):  # yields header and bytes of each packet of a pcap file
     octets, at = open(path, "rb").read(), 24
     while at < len(octets):
         (size,) = struct.unpack_from("<I", octets, at + 8)
@@ -19,7 +19,7 @@ def forward():
         books["received"] += 1
         wire.sendto(packet, sender)
 
-def replay(order, trace):  # each packet once; what comes back left the switch by its other port
+def replay(order, trace):  # sends each packet once; a returned packet has left the switch at the other port
     wire.settimeout(2)
     for port, other in (("access", "core"), ("core", "access")):
         with open(order[other], "wb") as out:
@@ -28,7 +28,7 @@ def replay(order, trace):  # each packet once; what comes back left the switch b
                 wire.send(frame)
                 out.write(head + wire.recv(65535))
 
-def load(order, packets):  # open loop: due by the rate alone, late or sent, then back or lost
+def load(order, packets):  # open loop: the rate alone decides when a packet is due; it is sent or late; a sent one returns or is lost
     began, number, last = time.perf_counter(), 0, 0
     end = began + order["duration_s"] + order["drain_s"]
     while (now := time.perf_counter()) < end and (number < books["due"] or books["received"] < books["sent"]):

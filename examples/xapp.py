@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""An xApp without a library: subscribes KPM, prints each UE's throughput, limits every cell to 30 % of its resource blocks.
+"""An xApp without a library: subscribes to KPM, prints each UE's throughput, and limits every cell to 30 % of its resource blocks.
 
     ranlab ric --http 127.0.0.1:8080 &
     ranlab emulate --radio nr:106 --ues 2 --flows full --sm kpm,mac,slice &
     examples/xapp.py [http://127.0.0.1:8080 [SECONDS]]
 
-At the end the slices are as before, and no subscription is left: they are deleted, and have a lease if this is killed."""
+At the end, it restores the slices and deletes its subscriptions. If it is killed, the subscriptions end with their lease."""
 import json, os, signal, sys, time, urllib.error, urllib.request
 
 api, seconds = sys.argv[1] if len(sys.argv) > 1 else "http://127.0.0.1:8080", float(sys.argv[2]) if len(sys.argv) > 2 else 10.0

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Runs `make test` in a bare Debian 12: debootstrap's smallest system, with make and the Rust toolchain of this user.
 #   scripts/bare-root.sh [PACKAGE...]    with these Debian packages, too
-# `make test` installs its requirements there, and its tests skip what they lack. The files are those of the working tree
-# that Git knows; target/ is this checkout's, so that nothing is compiled twice. Mounts and processes end with the run.
+# `make test` installs its requirements there, and tests that lack something are skipped. The system gets the files of the
+# working tree that Git tracks, and shares target/ with this checkout, so that nothing is compiled twice. Mounts and
+# processes end with the run.
 #
 # BARE: the folder of the system, which is made if it is absent (default /var/tmp/ranlab-bare). Exit code 77: cannot run
 # here.

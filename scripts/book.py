@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The documentation site: rewrites links for mdBook, and checks the site that it built.
+"""Rewrites links for mdBook, which builds the documentation site, and checks the site.
 
     scripts/book.py preprocess       mdBook calls this (docs/book.toml)
     scripts/book.py check FOLDER     fails if a link of the site leads nowhere, or a page is not in docs/SUMMARY.md
@@ -29,7 +29,7 @@ CODE = re.compile(r"(```.*?^\s*```|`[^`\n]*`)", re.S | re.M)
 
 
 def resolve(page, target):
-    """Path of a link's target from the repository's root; links are relative to the page, or to the root for a root document."""
+    """Path of a link's target from the repository's root. Links are relative to the page, or to the root in a document of the root."""
     beside = posixpath.normpath(posixpath.join("docs", posixpath.dirname(page), target))
     from_root = posixpath.normpath(target)
     if not (ROOT / beside).exists() and (ROOT / from_root).exists():
@@ -59,7 +59,7 @@ def image(page, label, target):
 
 
 def prose(page, text):
-    """Rewrites the links of a page outside code. Code spans in labels are unchanged, because a table cell may contain code."""
+    """Rewrites the links of a page, except links inside code. Code spans in the labels of links stay unchanged."""
     kept = []
 
     def keep(found):

@@ -1,12 +1,12 @@
-"""CPU usage of one, two and three RICs, compared with the simulation: scripts/cluster.py RANLAB --cpu."""
+"""`scripts/cluster.py RANLAB --cpu`: measures the CPU time of one, two and three RICs, and compares it with the simulation."""
 import copy, itertools, json, re, subprocess, time, urllib.request
 from cluster_lab import Failed, Lab, cpu_s
 
 SETTLE_S = 3
 WINDOW_S = 12
-# Number of reporting periods over which base stations start while xApps are connected, so that no two report at the
-# same time. Base stations that start together report in bunches. A RIC then reads many reports at once, and the cost of
-# a report would depend on the bunches.
+# Base stations start over this number of reporting periods while xApps are connected, so that no two of them report at the
+# same time. Base stations that start together report in bunches. A RIC would then read many reports at once, and the cost
+# of a report would depend on the size of the bunches.
 RAMP_PERIODS = 71
 WITHIN = 0.15  # maximum relative error of the predicted cost of three RICs
 SIMULATED = "1,2,3,4,5,6,7,8,10,12,14,16"
@@ -22,7 +22,7 @@ def counted(ric):
 
 
 def look(lab):
-    """Reads CPU time before counters, so that a request of the metrics page is in only one window."""
+    """Reads CPU time before counters, so that the cost of reading the counters falls into only one window."""
     cpu = sum(cpu_s(ric.process.child.pid) for ric in lab.rics)
     pairs = [counted(ric) for ric in lab.rics]
     return cpu, sum(read for read, _ in pairs), sum(written for _, written in pairs), time.monotonic()
@@ -83,7 +83,7 @@ def solved(rows, values):
 
 
 def law(points):
-    """Non-negative cost of a message of each kind, in us, fitted to (messages per report, us per report) by relative errors."""
+    """Fits a non-negative cost of each kind of message, in us, to pairs of (messages per report, us per report), by relative errors."""
     best = None
     places = range(len(KINDS))
     for some in itertools.chain.from_iterable(itertools.combinations(places, size) for size in range(1, len(KINDS) + 1)):
@@ -99,7 +99,7 @@ def law(points):
 
 
 def measure(args):
-    """Fits four costs to seven points with one and two RICs, alternating with three RICs, whose cost they must predict each time."""
+    """Fits four costs to seven points with one and two RICs. Between these, measures three RICs, whose cost the fit must predict."""
     many = args.xapps
     plan = [(rics, max(rics, round(share * many))) for share, rics in
             ((1, 1), (1, 2), (1, 3), (0.4, 1), (0.4, 2), (1, 3), (0, 1), (0.7, 1), (0.2, 2), (1, 3))]

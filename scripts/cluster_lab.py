@@ -1,14 +1,14 @@
-"""Processes of scripts/cluster.py, their output, and the history of ownership."""
+"""Processes of scripts/cluster.py, their output, and the history of which RIC owned which base station."""
 import json, os, re, shutil, signal, socket, subprocess, tempfile, threading, time
 from cluster_net import Network, Probe
 
 LEASE_S = 1.2  # DirectoryTimers::lease: a RIC that does not renew its lease for this long is fenced
-JITTER_S = 0.01  # RICs print timestamps; timestamps of this script may be later by this time
+JITTER_S = 0.01  # maximum time by which a timestamp of this script is later than that of a RIC for the same event
 TAIL_S = 0.02  # interval between reads of the output of RICs
 SLACK_S = 0.5  # maximum delay of an acknowledgement after the end of the ownership that permitted it
 SETTLE_S = 60
-SHARE = 0.8  # if this share of the reports due in a period arrives, all subscriptions are considered active
-NEW_S = 1.5  # DirectoryTimers::wait: RICs wait this long for a new RIC, as for a silent one
+SHARE = 0.8  # all subscriptions count as active if this share of the reports that are due in a period arrives
+NEW_S = 1.5  # DirectoryTimers::wait: RICs wait this long for a new RIC or a silent RIC
 GAP_S = 2  # maximum time without owner after a RIC is killed, while the bus has a leader
 ORDERS_EACH = 10_000_000  # size of the range of order numbers of an xApp
 
@@ -276,7 +276,7 @@ class Lab:
         return by
 
     def gaps(self, since):
-        """Periods without owner after `since`: (seconds, whether the bus had a leader throughout, base station)."""
+        """Periods after `since` in which a base station had no owner: (seconds, whether the bus always had a leader, base station)."""
         out = []
         for node, intervals in self.history().items():
             for (_, until, _), (begun, _, _) in zip(intervals, intervals[1:]):
@@ -345,7 +345,7 @@ class Lab:
         return ric.name, None
 
     def slowest(self, seconds):
-        """Waits, and returns the minimum of an xApp's indications per second in this time, as a share of the expected number."""
+        """Waits. Returns the lowest rate of indications of any xApp in this time, as a share of the expected rate."""
         least, until = None, time.monotonic() + seconds
         while time.monotonic() < until:
             time.sleep(0.5)
@@ -384,7 +384,7 @@ class Lab:
         slow = self.slowest(6)
         heal = time.monotonic()
         self.network.cut(at, False)
-        # In the meantime, another RIC may have taken one of its base stations and accept controls for it.
+        # In the meantime, another RIC may have taken over one of these base stations. It may accept controls for it.
         begun = {node: [since for since, _, name in it if name != ric.name] for node, it in self.history().items()}
         still = [ack for ack in self.acks if since + LEASE_S + SLACK_S < ack[0] - ack[3] and ack[0] < heal and ack[2] in nodes
                  and not any(since <= moved <= ack[0] + JITTER_S for moved in begun[ack[2]])]
@@ -398,7 +398,7 @@ class Lab:
 
     @staticmethod
     def tell(gaps):
-        """Prints the result of each kind of fault from (fault, gap, led)."""
+        """Prints the result of each kind of fault. `gaps`: (fault, seconds without owner, whether the bus had a leader)."""
         for kind in sorted({kind for kind, *_ in gaps}):
             every, led = [gap for it, gap, _ in gaps if it == kind], [gap for it, gap, led in gaps if it == kind and led]
             of = lambda some: ", ".join(f"{what} {ms(quantile(some, share))}" for what, share in (("p50", 0.5), ("p99", 0.99), ("longest", 1)))

@@ -11,7 +11,7 @@ def run(*words):
 
 
 class Network:
-    """Loopback of this machine, or one namespace per machine. A namespace has a link to the bus, which can be cut, and a link to all others."""
+    """Network of the machines: this machine's loopback, or a namespace per machine with links to the bus (can be cut) and to the others."""
 
     def __init__(self, machines, namespaces):
         self.namespaces, self.holders = namespaces, []
@@ -62,7 +62,7 @@ class Network:
 
 
 class Probe:
-    """Writes to the bus's bucket continuously through each server. In a period without acknowledgement, there is no leader."""
+    """Writes to the bus's bucket continuously, through each server. While no write is acknowledged, the bus has no leader."""
 
     def __init__(self, network, servers):
         self.servers, self.acks, self.over = servers, [], False

@@ -11,8 +11,8 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 REASONS = ROOT / "docs/decisions/0004-dependencies.md"
 REGISTRY = "registry+https://github.com/rust-lang/crates.io-index"
-# Licences that require only their own text. A dependency under `A OR B` needs one of these licences, and one under `A
-# AND B` needs all of them.
+# Permissive licences: they require only that their text is included. For a dependency under `A OR B`, one of A and B must be in
+# this list; under `A AND B`, both.
 PERMISSIVE = {"Apache-2.0", "Apache-2.0 WITH LLVM-exception", "MIT", "BSD-2-Clause", "BSD-3-Clause", "ISC", "Zlib",
               "0BSD", "CC0-1.0", "Unlicense", "Unicode-3.0", "BSL-1.0", "MIT-0"}
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Release artifacts in target/dist, with a file of checksums: static binaries in an archive, Debian packages, the Python
-# wheel, the C library and a list of all dependencies (CycloneDX), per architecture. They are built by zig's C compiler,
-# so that they do not depend on this machine's libraries: programs link musl, the wheel and the C library need glibc 2.17.
+# Builds the release artifacts in target/dist, with a file of checksums. For each architecture, these are static binaries in
+# an archive, Debian packages, the Python wheel, the C library, and a list of all dependencies (CycloneDX). zig's C compiler
+# builds them, so that they do not depend on this machine's libraries. Programs link musl; the wheel and the C library need
+# glibc 2.17.
 #
 # ARCHES: architectures (default "x86_64 aarch64"). PARTS: what to build (default "programs wheel c sbom").
 set -euo pipefail

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Checks builds of `ranlab` with one feature each, by clippy without warnings: scripts/features.sh [FEATURE...]
-# Without arguments: a build without features, then one build for each feature of the crate.
+# Checks that clippy has no warnings for builds of `ranlab` with a single feature: scripts/features.sh [FEATURE...]
+# Without arguments, checks a build without features, and then one build for each feature of the crate.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -45,8 +45,8 @@ rootfs() {
     cp -L /lib64/ld-linux-x86-64.so.2 "$root/lib64/"
 }
 
-# modules NAME...: adds modules with their dependencies. A missing module is built into the kernel, or fails to load
-# later.
+# modules NAME...: adds modules with their dependencies. A module without a file may be built into the kernel; otherwise,
+# loading it fails later.
 modules() {
     local from=$vm/$image/lib/modules/$release to=$root/lib/modules/$release needs=$vm/$image/needs name file
     [[ -e $needs ]] || { busybox depmod -n -b "$vm/$image" "$release" >"$needs.part" && mv "$needs.part" "$needs"; }
@@ -78,8 +78,8 @@ processors=(-accel tcg,thread=multi -smp "$(nproc)")
 cpu=max
 words=
 
-# boot INIT SECONDS QEMU [ARGUMENT...]: boots the initramfs with this first process, with a time limit. Only
-# what the guest reports counts as done.
+# boot INIT SECONDS QEMU [ARGUMENT...]: boots the initramfs with the first process INIT and a time limit. Succeeds only if
+# the guest reports that all tests have passed.
 boot() {
     local init=$1 limit=$2 start=$SECONDS code=0
     shift 2
@@ -87,8 +87,8 @@ boot() {
     # The archive is not compressed, because the emulated processor would have to decompress it.
     (cd "$root" && find . | busybox cpio -o -H newc 2>/dev/null) >"$vm/initramfs"
     echo "== $image in QEMU, $(du -h "$vm/initramfs" | cut -f1) of initramfs: ${processors[*]}"
-    # On a busy machine, one of two emulated processors may lose its timer before anything runs. In this case the boot
-    # is repeated up to twice.
+    # On a busy machine, one of two emulated processors may lose its timer before a program runs. The boot is then repeated,
+    # at most twice.
     local try pid
     for try in 1 2 3; do
         : >"$vm/log.txt"

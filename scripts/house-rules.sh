@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.."
 offences=0
 offence() { printf 'house rule: %s\n' "$1" >&2; offences=$((offences + 1)); }
 
-# A rule without input would always pass, so each list of inputs has a minimum length.
+# A rule without input would always pass. Each list of inputs therefore has a minimum length, which `at_least` checks.
 at_least() {
     local least=$1 what=$2 count
     count=$(wc -l)
@@ -17,8 +17,8 @@ at_least() {
 manifests() { git ls-files '*Cargo.toml' | grep -E '^(crates|bindings|examples|benches)/'; }
 package() { awk -F'"' '/^name *=/ { print $2; exit }' "$1" | sed 's/^ranlab-//'; }
 
-# A file must be short enough to be read at once. A file with more than 600 lines has several responsibilities and must
-# be split by them.
+# A file must be short enough to be read at once. A file with more than 600 lines has several responsibilities, and must
+# be split into one file for each.
 file_length() {
     local file lines
     while read -r file; do
@@ -69,8 +69,8 @@ crate_rules() {
     done < <(manifests)
 }
 
-# If a profile override names a package that no longer exists, Cargo only prints a warning, and the program grows
-# unnoticed.
+# If a profile override names a package that no longer exists, Cargo only prints a warning and ignores the override. Most
+# overrides make a package small, so the program would grow unnoticed.
 profiles() {
     local name
     while read -r name; do
@@ -88,12 +88,12 @@ named_packages() {
     done < <(git grep -oE -- '-p ranlab(-[a-z0-9]+)*' -- . ':!CHANGELOG.md' ':!docs/decisions' || true)
 }
 
-# Domains over a common base. A crate imports only the crates that are listed here. A new crate must be added first.
-# Pure crates of a domain (codec, machines, models) import the base's pure crates and their own domain. Its `-lab`
-# (sockets, components, rigs, verbs) imports all of the base and its own domain. Tests ([dev-dependencies]) may
-# import any crate.
+# Allowed dependencies between crates. There are domains (e2, sdran, upf, pipeline, xhaul) and a base that all of them
+# share. A crate may depend only on the crates listed for it; a new crate must be added here. Pure crates of a domain
+# (codec, machines, models) import the base's pure crates and their own domain. The `-lab` crate of a domain (sockets,
+# components, rigs, verbs) imports all of the base and its own domain. Tests ([dev-dependencies]) may import any crate.
 #
-# Arrows between domains: sdran reuses the slice vocabulary of the E2 codec, and its base stations may have the radio of `ran`;
+# Exceptions between domains: sdran uses the slice types of the E2 codec, and its base stations may have the radio of `ran`.
 # compare starts systems of two domains side by side.
 BASE_CRATES="machine packet net memif host transport page http campaign lab command"
 E2_CRATES="e2-codec e2-capture e2 radio ran sim ric ric-server sdk"
@@ -126,8 +126,8 @@ arrows() {
     done < <(manifests)
 }
 
-# An agent without RIC and a RIC without agent are separate products, so the two halves of e2 must not depend on each
-# other.
+# The agent and the RIC are separate products: a program may contain only one of them. The two halves of e2 must
+# therefore not depend on each other.
 halves_of_e2() {
     local found
     git ls-files crates/e2/machines/src/agent crates/e2/machines/src/ric | at_least 20 "files of the two halves of e2"
@@ -137,10 +137,10 @@ halves_of_e2() {
     )
 }
 
-# A service model is added in its folders and in two tables. All other code works with any model.
+# To add a service model, only its own folders and two tables need changes. All other code works with any model.
 models() { scripts/models.py || offence "service models outside their folders; see scripts/models.py"; }
 
-# Two bindings are written in two lines. `let (a, b) = (x, y);` is only for values that are tuples already.
+# Two bindings are written as two `let` statements, not as `let (a, b) = (x, y);`. At most TUPLE_LETS such lines are allowed.
 TUPLE_LETS=50
 tuple_lets() {
     local count
@@ -179,12 +179,13 @@ root() {
     done < <(git ls-files | cut -d / -f 1 | sort -u)
 }
 
-# The page is served unchanged. It is small and self-contained, and never interprets text of a peer as markup.
+# The page is small and self-contained, and never interprets text of a peer as markup.
 WEB=crates/base/page/web
 PAGE_BYTES=$((150 * 1024))
 page() {
     local found bytes file
-    # Comments and indentation are not embedded (crates/base/page/build.rs, whose tests count what is).
+    # The comments and indentation of scripts do not count, because crates/base/page/build.rs removes them before embedding.
+    # The tests of that crate measure the embedded size.
     bytes=$({ cat "$WEB"/*.{html,css,svg}; grep -hvE '^\s*(//|/\*\*|\*)' "$WEB"/*.js | sed -E 's/^\s+//; s,/\*\* @[^*]*\*/ ?,,g'; } | wc -c)
     ((bytes <= PAGE_BYTES)) || offence "$WEB has $bytes bytes; $PAGE_BYTES are allowed"
     while read -r found; do offence "$found: insert text of peers with textContent, never as markup or code"; done < <(
@@ -204,8 +205,8 @@ page() {
     )
 }
 
-# Results become stale when the behaviour version of their rig or of a component changes. A commit that changes the
-# measured quantity must raise the number. This check is a reminder.
+# A result is stale if the behaviour version of its rig or of a component has changed since. A commit that changes what is
+# measured must raise that version in BEHAVIOUR. This check only reminds of it.
 BASE=${HOUSE_RULES_BASE:-main}
 BEHAVIOUR=crates/cli/src/domains/behaviour.rs
 behaviour() {
@@ -215,7 +216,7 @@ behaviour() {
     while read -r folder; do
         [[ -d $folder ]] || offence "$BEHAVIOUR names $folder, which does not exist"
         changed=$(git diff --name-only "$BASE...HEAD" -- "$folder" 2>/dev/null | grep -cvE '(^|/)tests(\.rs|/)' || true)
-        ((changed == 0)) || printf 'house rules ask: %s files below %s changed since %s: if they measure something else, raise its number in %s\n' \
+        ((changed == 0)) || printf 'house rules: %s files below %s changed since %s: if this changes what is measured, raise the version of the component in %s\n' \
             "$changed" "$folder" "$BASE" "$BEHAVIOUR" >&2
     done < <(grep -oE '"crates/[a-z0-9/-]+"' "$BEHAVIOUR" | tr -d '"')
 }

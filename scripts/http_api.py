@@ -13,7 +13,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "reference" / "http-api.md"
 METHODS = ("get", "post", "put", "delete")
 FOLDER = ROOT / "docs" / "reference" / "openapi"
-# OpenAPI document, heading, and the way to enable the server. Paths of an earlier document are not repeated.
+# For each interface: OpenAPI document, heading, and how to enable the server. Paths of an earlier document are not repeated.
 #
 # The documents are generated from the route tables. Tests of ranlab-ric-server and ranlab-sdran-lab compare them, and
 # write them with RANLAB_WRITE_OPENAPI=1.
@@ -62,7 +62,7 @@ class Document:
     def __init__(self, path, components):
         own = read(path)
         self.paths, self.info, self.security = own["paths"], own["info"], own.get("security")
-        # A document that is merged into the RIC's uses the RIC's components.
+        # A document that is merged into the document of the RIC uses the RIC's components.
         self.components = {kind: {**components.get(kind, {}), **own.get("components", {}).get(kind, {})}
                            for kind in {*components, *own.get("components", {})}}
 
@@ -101,7 +101,7 @@ def limits(schema):
 
 
 def fields(document, schema, prefix=""):
-    """Rows of a table of the fields of an object, with those of nested objects."""
+    """Rows of a table with the fields of an object and of the objects in it."""
     schema = document.resolve(schema)
     for name, own in schema.get("properties", {}).items():
         needed = "yes" if name in schema.get("required", []) else ""
@@ -118,7 +118,7 @@ def table(document, schema):
 
 
 def described(document, schema):
-    """Table of an object's fields. For any other schema, its type and meaning."""
+    """Table of the fields of an object, or the type and meaning of another schema."""
     words = [sentence(type_of(schema)), sentence(schema.get("description", ""))]
     return table(document, schema) or [" ".join(word for word in words if word), ""]
 

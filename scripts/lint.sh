@@ -41,7 +41,7 @@ cargo check --target wasm32-unknown-unknown \
     -p ranlab-machine -p ranlab-packet -p ranlab-e2-codec -p ranlab-e2-capture -p ranlab-e2 -p ranlab-radio -p ranlab-sim \
     -p ranlab-sdran -p ranlab-upf -p ranlab-pipeline -p ranlab-xhaul -p ranlab-ric -p ranlab-ran
 
-# An agent can be embedded without a RIC and vice versa, so the crate must build with each role only.
+# An agent can be embedded without a RIC and vice versa, so the crate must also build with only one of these roles.
 step "each E2 role alone"
 for role in agent ric xapp; do
     cargo check -p ranlab-e2 --no-default-features --features "$role"

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Runs the tests that use an optional program twice: with the program as installed, and with the program hidden.
-#   scripts/matrix.sh [PROGRAM...]    all rows, or some
-# With the program, its tests pass and none is skipped because of it. Without it, they pass or are skipped, and the reason
-# names the program. A program is hidden by an overlay over /usr that only the test sees: tests also find programs beyond PATH.
+#   scripts/matrix.sh [PROGRAM...]    the tests of these programs, or of all programs
+# With the program, its tests pass and none of them is skipped because of it. Without it, they pass, or are skipped with a
+# reason that names the program. Tests also find programs outside PATH, so an overlay over /usr hides the program. Only the
+# test sees this overlay.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export RANLAB=${RANLAB:-$PWD/target/release/ranlab}
@@ -34,8 +35,8 @@ hidden /usr/bin/no-such-program true 2>"$logs/hide.log" ||
     { echo "programs cannot be hidden here: $(tail -n 1 "$logs/hide.log")"; exit 77; }
 
 rows=0 failed=() absent=()
-# row PROGRAM FILES REASON COMMAND...: REASON is a pattern of the message that a skipped test prints if the program is
-# missing.
+# row PROGRAM FILES REASON COMMAND...: runs the command with PROGRAM and with FILES hidden. REASON is a pattern for the message
+# of a test that is skipped because the program is missing.
 row() {
     local program=$1 files=$2 reason=$3 state code
     shift 3

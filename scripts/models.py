@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Names of service models outside their folders and the two tables (`MODELS`, `FUNCTIONS`).
+"""Finds names of service models in files outside the models' own folders and the two tables (`MODELS`, `FUNCTIONS`).
 
 A model is added in its folders: e2-codec/src/e2sm/NAME, machines/src/functions/NAME, ran/src/functions/NAME. Other
 source files work with any model. Files that still name a model are in scripts/models.txt, a file and its models per line,

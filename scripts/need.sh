@@ -13,7 +13,7 @@
 #   need.sh pages    a headless browser, and tools that convert its output to pictures
 #   need.sh vm       QEMU for another kernel, and the programs of its initramfs
 #   need.sh switches Open vSwitch, testpmd and nftables, which rig pipeline measures for comparison (about 40 MB, half a minute)
-#   need.sh programs what else tests use where it is installed (scripts/matrix.sh): tshark, flatc, Redis, Prometheus
+#   need.sh programs other programs that tests use if they are installed (scripts/matrix.sh): tshark, flatc, Redis, Prometheus
 #   need.sh nats     nats-server, the bus of several RICs (13 MB); the service that its package starts is stopped
 #   need.sh bare     debootstrap, which makes the bare Debian of scripts/bare-root.sh
 #   need.sh book     mdBook, which builds the documentation site, in .venv unless it is installed
@@ -85,7 +85,7 @@ rest() {
 ricxappframe() {
     venv
     .venv/bin/python -c 'import importlib.metadata as it; it.version("ricxappframe"); import six, dateutil' 2>/dev/null && return
-    # Its client of the subscription manager imports more packages than it declares.
+    # The framework's client of the subscription manager imports more packages than it declares.
     .venv/bin/python -m pip install --quiet --disable-pip-version-check \
         'ricxappframe==3.2.2' six certifi urllib3 python-dateutil
 }

@@ -47,8 +47,8 @@ echo "== sanitizer: packet engine"
 RUSTFLAGS=-Zsanitizer=address cargo +nightly test --target "$(rustc -vV | sed -n 's/^host: //p')" \
     -p ranlab-pipeline --lib --tests || failed+=("sanitizer")
 
-# Runs tests under Miri, which also checks the validity of references and uninitialised memory. An interpreter is slow,
-# so only the tests of the files with `unsafe` and of their callers run, with a few hundred packets of one pipeline.
+# Runs tests under Miri, which also checks the validity of references and uninitialised memory. Miri is slow, so only the
+# tests of files with `unsafe` and of their callers run, with a few hundred packets of one pipeline.
 echo "== Miri: packet engine"
 miri() {
     RUSTFLAGS=-Ctarget-feature=+avx2,+bmi1,+bmi2,+popcnt cargo +nightly miri test -p ranlab-pipeline "$@"

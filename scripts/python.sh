@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# The Python package. `python.sh wheel` builds an optimized wheel and installs it into .venv; `python.sh test`
-# tests the installed package: types of package, tests and examples, generated classes, and examples.
-# `python.sh measure` also compares round trips with those of Rust (bindings/python/p99.py). Without argument:
-# wheel and test. PROFILE=dev builds the wheel without optimization, with the crates of `cargo test`.
+# Builds and tests the Python package. `python.sh wheel` builds an optimized wheel and installs it into .venv. `python.sh
+# test` tests the installed package: the types of package, tests and examples, the generated classes, and the examples.
+# `python.sh measure` also compares round trips with those in Rust (bindings/python/p99.py). Without an argument, the script
+# does `wheel` and `test`. PROFILE=dev builds the wheel without optimization, and reuses the crates built by `cargo test`.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

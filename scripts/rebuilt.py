@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Code that is compiled again after a change: lines below `src/` of the changed crate and of all crates that depend on it.
+"""Counts the code that is compiled again after a change: lines below `src/` of the changed crate and of all crates that use it.
 
     scripts/rebuilt.py                       mean over the files that the last 600 commits touched, and per crate
     scripts/rebuilt.py --layout COMMIT       the same changes in the layout of that commit
@@ -42,7 +42,7 @@ def crates(layout):
 
 
 def crate_of(path, known):
-    """The folder of the crate whose `src/` has the file."""
+    """The folder of the crate whose `src/` contains the file."""
     folder = path
     while "/" in folder:
         folder = folder.rpartition("/")[0]
@@ -52,7 +52,7 @@ def crate_of(path, known):
 
 
 def rebuilt(layout):
-    """Lines that a change in each crate compiles again."""
+    """For each crate, the number of lines that are compiled again after a change in it."""
     known = crates(layout)
     users = collections.defaultdict(set)
     folder_of = {name: folder for folder, (name, _, _) in known.items()}

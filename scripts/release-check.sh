@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Checks before a release: the published crates package and compile by themselves, licences and sources of all
+# Checks before a release: the crates to publish can be packaged, and each package compiles. Licences and sources of all
 # dependencies are allowed, no dependency has a known advisory, the oldest supported Rust compiles everything, and the
 # public API is compatible with the last release. If this machine cannot perform a check, the reason is printed.
 #

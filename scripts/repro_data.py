@@ -1,4 +1,4 @@
-"""Rows of the reproductions: the entry of each published result in docs/reproductions.toml, the laws of its scenarios, and the
+"""Rows of the reproductions. A row is a published result: its entry in docs/reproductions.toml, the laws of its scenarios, and its
 stored results in docs/results."""
 
 import json
@@ -8,9 +8,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "docs" / "results"
-# Verdicts in the order of interest to a reader.
+# Verdicts, in the order in which readers are interested in them.
 VERDICTS = ("holds", "differs", "inconclusive", "fails", "unmeasurable", "stale")
-# Source of an expectation.
+# Classes of expectations, by their source.
 CLASSES = ("paper", "tuned", "own")
 KINDS = ("real", "model", "stand-in")
 # Verdicts of a row. The row has the worst verdict of its laws of class `paper`, in this order.
@@ -26,7 +26,7 @@ class Fault(Exception):
 
 
 def scenarios():
-    """All scenarios by path below scenarios/, without extension; parsed, so that invalid ones are noticed."""
+    """All scenarios, parsed, by their path below scenarios/ without extension. Fails if a file is invalid."""
     found = {}
     for path in sorted((ROOT / "scenarios").rglob("*.toml")):
         try:
@@ -75,7 +75,7 @@ def stored(name):
 
 
 def expects_of(name, known):
-    """The expectations of a scenario file; a child's replace its parent's."""
+    """The expectations of a scenario file. They replace those of the scenario that it extends."""
     scenario = known[name]
     if "expect" in scenario:
         return scenario["expect"]
@@ -141,7 +141,7 @@ class Row:
         if missing := [name for name in self.names if name not in known]:
             raise Fault(f"docs/reproductions.toml: {self.id}: no scenario {', '.join(missing)}")
         self.results = [(name, result) for name in self.names if (result := stored(name)) is not None]
-        # A reduced campaign's result replaces the result of the campaign that takes days.
+        # The result of a reduced campaign is used instead of that of the complete campaign, which takes days.
         reduced = {name.removesuffix("-reduced") for name, _ in self.results if name.endswith("-reduced")}
         self.results = [(name, result) for name, result in self.results if name not in reduced]
         self.expects = self.own_expects()
@@ -257,7 +257,7 @@ def short_law(text):
 
 
 def load():
-    """Every work with its rows, and the scenarios that no row names."""
+    """Every published work with its rows, the scenarios that no row names, and all scenarios."""
     data = tomllib.loads((ROOT / "docs" / "reproductions.toml").read_text())
     known = scenarios()
     works, used, ids = [], set(), set()

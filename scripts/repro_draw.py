@@ -26,7 +26,7 @@ def clean(text):
 
 
 def region(law):
-    """(published value, minimum, maximum) of a law with one or two positive numbers, as multiples of that value; else None."""
+    """(published value, minimum, maximum) of a law with positive numbers, else None. Minimum and maximum are multiples of the value."""
     law = law.split(" times that at ")[0]
     if found := re.fullmatch(rf"({NUMBER}) ± ({NUMBER}) %", law):
         value, share = float(found[1]), float(found[2]) / 100
@@ -95,7 +95,7 @@ def shortened(words, most):
 
 
 def place_parts(where):
-    """Settings of a place, `name = value` each. For a list of settings of a build, returns the words in which builds differ."""
+    """Splits `name = value, …` into its settings. A list of settings of a build is shortened to the setting in which builds differ."""
     where = re.sub(r"\[[^\]]*?(rib_us=\d+)[^\]]*\]", r"\1", where)
     return re.split(r", (?=[\w.]+ = )", where)
 
@@ -118,7 +118,7 @@ def named(row):
 
 
 def strip(row):
-    """Picture of a row: a line per law of class paper or tuned; for a row without these, per law of class own."""
+    """Picture of a row, with a line for each law of class paper or tuned. Without such laws, the lines are laws of class own."""
     expects = row.of_class("paper") + row.of_class("tuned") or row.of_class("own")
     height = TOP + LINE * max(len(expects), 1) + BOTTOM
     parts = [
@@ -153,13 +153,13 @@ def titles(scenario, known):
 
 
 def label_of(row):
-    """`F 11b-r` as `11b`: how figures name the row."""
+    """Label by which the titles of figures refer to the row: `11b` for the id `F 11b-r`."""
     found = re.match(r"\w ([0-9.]+[a-z]?)", row.id)
     return found[1] if found else ""
 
 
 def wanted_plots(row, known):
-    """(scenario, number of the figure) of a row: the figures that name it, or else the first."""
+    """(scenario, number of the figure) for a row, at most two per scenario: the figures whose title names the row, or else the first."""
     for name, _ in row.results:
         named = titles(name, known)
         label = label_of(row)
@@ -183,7 +183,7 @@ def rig_of(name, known):
 
 
 def report(binary, name, known, wanted, out):
-    """Drawings of a stored result. Values over time are not stored; rigs in virtual time are run again for them."""
+    """Drawings of a stored result. Values over time are not stored, so rigs in virtual time are run again to draw them."""
     command = [str(binary), "bench", "report", str(ROOT / "docs" / "results" / f"{name}.json"), "--out", str(out)]
     subprocess.run(command, stdout=subprocess.DEVNULL, check=True)
     lacks = [index for index in wanted if not (out / f"figure-{index}.svg").exists()]

@@ -123,7 +123,7 @@ def laws_by_class(work, rows):
 
 
 def plain(work, rows):
-    """Summary sentences of a work; `{ue}` and `{differ}` are replaced by laws about the UE, and by those that do not hold."""
+    """Summary of a work. `{ue}` becomes the number of laws about the UE, and `{differ}` the number of these that do not hold."""
     about_ue = [expect for expect in unique(rows) if re.match(r"jitter_|rtt_", expect["metric"]) and expect.get("class") != "own"]
     differ = [expect for expect in about_ue if (expect.get("then") or expect["verdict"]) not in ("holds",)]
     return work.get("plain", "").replace("{ue}", str(len(about_ue))).replace("{differ}", str(len(differ)))

@@ -10,12 +10,12 @@ from pathlib import Path
 from repro_data import ROOT, load, stored
 
 CAMPAIGNS = ROOT / "target" / "reproduce"
-# Maximum duration of a scenario in minutes. Longer scenarios need days, and their rows have reduced scenarios.
+# Maximum duration of a scenario in minutes. Longer scenarios would take days; their rows have reduced scenarios, too.
 LONGEST_MIN = 90
 
 
 def checked(binary, name):
-    """Result of `bench check` for a scenario, and the reason of a refusal."""
+    """Result of `bench check` for a scenario, and the reason why it cannot be run."""
     command = [str(binary), "bench", "check", f"scenarios/{name}.toml", "--format", "json"]
     done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
     if done.returncode:
@@ -25,7 +25,7 @@ def checked(binary, name):
 
 
 def fills(scenario):
-    """All `name=value` settings of a profile in a scenario, including axes."""
+    """All lists of `name=value` that a scenario sets for a profile, including those on axes."""
     values = [scenario["settings"].get("sut.fill", [])]
     values += [one for axis in scenario["sweep"].get("axes", []) if axis.get("path") == "sut.fill" for one in axis.get("values", [])]
     for value in values:
@@ -74,7 +74,7 @@ def names_of_rows():
 
 
 def plans(binary, only):
-    """(minutes, name, plan, obstacle) of each scenario to run, shortest first."""
+    """(minutes, name, digest of the plan, obstacle) of each scenario to run, shortest first."""
     found, seen = [], {}
     for name in names_of_rows():
         if only and only not in name or fresh(binary, name):

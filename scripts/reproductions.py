@@ -32,7 +32,7 @@ def pages(works, others, known):
 
 
 def faults_of_summary(text, works):
-    """Faults of the summary: each row has one line with numbers, unit, verdict and picture."""
+    """Checks that each row has one line in the summary, with numbers, unit, verdict and picture. Returns the faults."""
     ids = [row.id for _, rows in works for row in rows]
     lines = {line.split(" | ")[0][2:]: line for line in text.splitlines() if line.startswith("| ")}
     for one in ids:
@@ -61,7 +61,7 @@ def faults_of_summary(text, works):
 
 
 def faults_of_rows(works):
-    """Rows without a law of class paper or tuned; only rows without published values may lack one."""
+    """Finds rows with published values that have no law of class paper or tuned."""
     for _, rows in works:
         for row in rows:
             published = not row.entry["paper"].startswith("none")

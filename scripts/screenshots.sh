@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
-# Creates a report with every kind of figure and takes pictures of it: light, dark and printed; the whole page
-# and its first screen. Fails if a figure is empty, a label is cut off, or a page requests an external
-# resource.
+# Creates a report with every kind of figure and takes pictures of it: light, dark and printed, each of the whole page and of
+# its first screen. Fails if a figure is empty, a label is cut off, or a page requests an external resource.
 #   scripts/screenshots.sh [FOLDER=target/screenshots] [REPORT.html ...]     other reports instead of the gallery
 set -euo pipefail
 cd "$(dirname "$0")/.."

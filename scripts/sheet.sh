@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Draws the report of every stored result (docs/results) and puts all figures on one sheet for inspection;
-# checks that each has a title, axes with names and units, and a sentence. RANLAB names the binary, else the
-# release binary is built.
+# Draws the report of every stored result (docs/results), and puts all figures on one sheet for inspection. Checks that each
+# figure has a title, axes with names and units, and a sentence below it. RANLAB names the binary; by default, the release
+# binary is built.
 #   scripts/sheet.sh [FOLDER=target/sheet] [RESULT.json ...]      other results instead of all
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -18,7 +18,7 @@ FUNCTION = re.compile(r"\bfn (\w+)")
 
 
 def names(commit=None):
-    """How often each test function's name occurs in the tracked Rust files."""
+    """For each name of a test function, the number of its occurrences in the tracked Rust files."""
     command = ["git", "grep", "-h", "-A", "8", "-E", r"#\[(tokio::)?test\b", *([commit] if commit else []), "--", "*.rs"]
     found = collections.Counter()
     wanted = False

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Kernel SCTP on machines without it: boots Debian's kernel in QEMU (software emulation; minutes) with only
-# busybox, the modules, the programs and an unmodified iperf3. Runs the transport suite, tests of kernel
-# features (PPIDs, multi-homing, abort, restart), and a RIC with two base stations and an xApp. Packages are
-# unpacked under target/, never installed. RANLAB names the program; default: the debug build.
+# Tests kernel SCTP on machines whose kernel lacks it. Boots Debian's kernel in QEMU (software emulation, some minutes) with
+# only busybox, the modules, the programs and an unmodified iperf3. Runs the transport suite, tests of kernel features (PPIDs,
+# multi-homing, abort, restart), and a RIC with two base stations and an xApp. Packages are unpacked under target/, never
+# installed. RANLAB names the program; default: the debug build.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/guest.sh

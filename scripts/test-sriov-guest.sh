@@ -25,7 +25,7 @@ step() {
 # Lists ports whose cards have a clock for timestamps, and whether timestamping is enabled.
 clocks() { ranlab doctor 2>&1 | grep '/dev/ptp'; }
 
-# Checks that a campaign has left nothing: no namespaces, virtual functions, moved ports, or queues other than
+# Checks that a campaign has left no namespaces, no virtual functions, no moved ports, and no queueing disciplines other than
 # those of the driver.
 clean() {
     [ -z "$(ls /run/netns 2>/dev/null)" ] || { ls /run/netns; return 1; }
@@ -58,19 +58,18 @@ campaign() {
     clean && return $told
 }
 
-# The emulated card of QEMU keeps the timestamp of a received frame until RXSATRH is read, and takes no other
-# in the meantime; a card of Intel keeps it until RXSTMPH is read, which is what Linux reads. Without help,
-# QEMU therefore stamps only the first frame. This loop reads that register repeatedly. A frame whose
-# timestamp is discarded that way before the driver reads it counts among those that may have none. Few
-# arrivals of frames sent by a virtual function are stamped (2 of 13): apparently the embedded switch of the
-# card occupies the register (from its source, not proven). One direction of six may therefore have no
-# timestamps.
+# The card that QEMU emulates keeps the timestamp of a received frame until RXSATRH is read, and stamps no other frame in the
+# meantime. A real card keeps it until RXSTMPH is read, which is the register that Linux reads. Without help, QEMU therefore
+# stamps only the first frame. This loop reads RXSATRH repeatedly. It may discard a timestamp before the driver reads it; the
+# checks allow frames without one. Few arrivals of frames from a virtual function are stamped (2 of 13). The reason is
+# probably that the card's embedded switch occupies the register (according to its source, not proven). One direction of six
+# may therefore have no timestamps.
 bars() { for port in 0 1 2 3; do cut -d' ' -f1 /sys/class/net/eth$port/device/resource | head -n 1; done; }
 unlatch() { while :; do for bar in "$@"; do devmem $((bar + 0xB630)) 32 >/dev/null; done; sleep 0.2; done; }
 
-# Frames between the two ports of a cable, stamped by their cards: every departure, in order, none received
-# before it was sent; some arrivals (limited by the emulator, see above); the relation of both clocks with its
-# error; for every way to share the card. Then the same with timestamps of the kernel.
+# Sends frames between the two ports of a cable, for every way to share the card. The cards must stamp every departure in order,
+# and some arrivals (see above), none before its departure. The offset of the two clocks is reported with its error. Then
+# does the same with timestamps of the kernel.
 stamps() {
     # shellcheck disable=SC2046
     unlatch $(bars | head -n 2) &

@@ -1,11 +1,10 @@
 #!/usr/bin/env bash
-# A shared network card and the kernel schedulers on machines without virtual functions: boots an unmodified
-# kernel in QEMU 10 (software emulation; minutes), both from Debian backports, with an Intel 82576 (igb) at
-# both ends of two cables. Runs the rows of figures 4 and 5 over virtual functions and macvlan, every
-# supported `tc` scheduler, and a campaign that is killed. Emulated time is not real time: the checks cover
-# delivery, order and cleanup and, where the clock counts instructions, the instructions per packet for each
-# way to share. Packages are unpacked under target/, never installed. RANLAB names the program; default: the
-# debug build.
+# Tests a shared network card and the kernel's schedulers on machines without virtual functions. Boots an unmodified kernel in
+# QEMU 10 (software emulation, some minutes; both from Debian backports), with an Intel 82576 (igb) at both ends of two cables.
+# Runs the rows of figures 4 and 5 over virtual functions and macvlan, every supported `tc` scheduler, and a campaign that is
+# killed. Emulated time is not real time, so the checks cover only delivery, order and cleanup. In a run whose clock counts
+# instructions, they also cover the instructions per packet for each way to share the card. Packages are unpacked under
+# target/, never installed. RANLAB names the program; default: the debug build.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/guest.sh

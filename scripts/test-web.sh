@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Tests of the pages of the RIC and other verbs, and of reports, in Debian's Chromium, with the binary named
-# by RANLAB or the release binary. Pictures of each view go to target/web for inspection. WEB names a folder
-# whose files replace those in the binary, for development: `WEB=$PWD/web scripts/test-web.sh`.
+# Tests the pages of the RIC and of other verbs, and reports, in Debian's Chromium. RANLAB names the binary; default: the
+# release binary. Pictures of each view are written to target/web for inspection. For development, WEB names a folder whose
+# files replace those in the binary: `WEB=$PWD/web scripts/test-web.sh`.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 for tool in node chromium; do

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Runs every test of the workspace and prints their number: tests.py [ARGUMENTS OF CARGO TEST]
 
-Two test programs run at a time, because most tests wait most of the time. A program that fails next to another is run
-once more, alone, and is then named as odd: a busy machine may stall for longer than a test waits. Two failures are a
-failure. The output of all programs is in target/test.log.
+Two test programs run at a time, because most tests wait most of the time. A program that fails is run once more, alone,
+because a busy machine may stall for longer than a test waits. If it then passes, it is listed as odd; otherwise it has
+failed. The output of all programs is in target/test.log.
 
 A test that lacks a program, a privilege or a feature of the kernel prints `skipped: REASON`; the reasons are listed at
 the end. RANLAB_PYTHON names a Python with pycrate and DuckDB, else that of .venv is used if it has them.
@@ -43,7 +43,7 @@ def built(arguments):
 
 
 def oracle():
-    """RANLAB_PYTHON for tests, if a Python has the independent codecs."""
+    """The variable RANLAB_PYTHON for tests, if a Python with the independent codecs is installed."""
     python = os.environ.get("RANLAB_PYTHON", ROOT / ".venv/bin/python")
     try:
         command = [python, "-c", "import pycrate_asn1rt, duckdb"]

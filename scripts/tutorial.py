@@ -30,7 +30,7 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 FENCE = re.compile(r"^```(\S*)[^\n]*\n(.*?)^```\s*$", re.S | re.M)
-# Numbers within a word, an address or a digest do not match; these are compared literally.
+# Matches numbers, but not those within a word, an address or a digest, which are compared literally.
 NUMBER = r"(?<![\w.:])[-+−]?\d+(?:,\d{3})*(?:\.\d+)?(?:e[-+]?\d+)?(?![\d.:]*\d)(?!\w)"
 BLOCK_SECONDS = 400
 BACKGROUND_SECONDS = 60
@@ -61,7 +61,7 @@ def float_of(text):
 
 
 def close(wanted, printed, percent):
-    """Whether the numbers of two lines are 0 in the same positions, and differ by at most the given percentage, if any."""
+    """Whether the numbers of two lines are 0 in the same positions. If a percentage is given, they may differ by at most that."""
     pairs = [(float_of(one), float_of(other)) for one, other in zip(re.findall(NUMBER, wanted), re.findall(NUMBER, printed))]
     near = percent is None or all(abs(one - other) <= abs(one) * percent / 100 for one, other in pairs)
     return near and all((one == 0) == (other == 0) for one, other in pairs)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Cost of pages for the RIC that they show, as promised in SPECIFICATION.md: 5,000 base stations live, and a
-# stopped tab, in interleaved pairs. RANLAB names the binary, else the release binary is built; NODES, WINDOW
-# (seconds) and PAIRS (at least 7) set the size.
+# Measures the cost of pages for the RIC that they show, and compares it with the limits in SPECIFICATION.md: a page of 5,000 base
+# stations, and a tab that does not read. Pairs of windows with and without the page alternate. RANLAB names the binary; by
+# default, the release binary is built. NODES, WINDOW (seconds) and PAIRS (at least 7) set the size.
 #   scripts/web-cost.sh [page|many|stopped]     page: the page alone; WEBS=FOLDER,FOLDER compares two of them, alternating
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -1,4 +1,4 @@
-//! Baseline processes: the cost of the transport without any protocol.
+//! Baseline processes. They measure the cost of the transport without any protocol.
 use bytes::Bytes;
 use ranlab_sdk::transport::{
     Address, Frame, FrameReader, FrameWriter, Listener, ReadOutcome, SocketOptions, Stream,

@@ -1,5 +1,5 @@
-//! The two most frequent messages, with a payload of 1,500 bytes. Compares the fast path, the general codec, and a copy
-//! of the same bytes.
+//! Benchmarks of encoding and decoding the two most frequent messages (with a payload of 1,500 bytes), and a KPM report.
+//! Compares the fast path, the general codec, and a copy of the same bytes.
 use crate::allocations;
 use crate::report::{Bar, Line, Report};
 use bytes::Bytes;
@@ -16,13 +16,13 @@ use std::time::{Duration, Instant};
 
 const VERSION: Version = Version::V2_03;
 const PAYLOAD: [u8; 1500] = [0x5a; 1500];
-/// Limit for encoding or decoding, in nanoseconds.
+/// Limit for encoding or decoding a message by the fast path, in nanoseconds.
 const BAR_NS: f64 = 30.0;
 /// Limit for reading a KPM report of 32 UEs in place, in nanoseconds.
 const KPM_BAR_NS: f64 = 5_000.0;
 /// Operations per batch. With this number, the cost of reading the clock is negligible.
 const BATCH: u32 = 500;
-/// Duration for which batches are repeated. The minimum time is used, because disturbances only add time.
+/// Duration for which batches are repeated. The fastest batch is used, because disturbances only add time.
 const PATIENCE: Duration = Duration::from_millis(1_500);
 /// Number of buffers, which are at different addresses.
 const PLACES: usize = 8;
@@ -158,7 +158,7 @@ fn copy_ns(pdu: &[u8]) -> f64 {
 /// Returns the nanoseconds per operation in the fastest batch.
 ///
 /// `operation` receives an empty buffer with space for `len` bytes at one of several addresses. The addresses differ
-/// because a copy is slower by half if the low address bits of source and destination are equal.
+/// because a copy takes half as long again if the low address bits of source and destination are equal.
 fn least_ns(len: usize, mut operation: impl FnMut(&mut Vec<u8>)) -> f64 {
     let mut buffers: Vec<Vec<u8>> = (0..PLACES).map(|place| Vec::with_capacity(len + 600 * place)).collect();
     let mut least = f64::INFINITY;

@@ -1,4 +1,5 @@
-//! Round trips with the two handles of an xApp: the handle for a single thread, and the handle for any thread.
+//! Benchmark of the two handles of an xApp: round trips with the handle for a single thread, and with the handle for any
+//! thread.
 use crate::report::{Bar, Line, Report};
 use ranlab_sdk::e2::functions::hw::Hw as Function;
 use ranlab_sdk::prelude::*;
@@ -9,7 +10,7 @@ use std::time::{Duration, Instant};
 
 /// Number of round trips with each handle.
 const COUNT: usize = 3_000;
-/// Round trips before the measurement.
+/// Number of round trips before the measurement.
 const WARM_UP: usize = 100;
 /// Limit for the cost of switching to the xApp's thread and back, in microseconds.
 const SWITCH_US_MAX: f64 = 20.0;

@@ -1,4 +1,4 @@
-//! Load through a component under test. Nodes send indications with a mean of 3.3 kB, and an xApp receives them.
+//! Load generator: nodes send indications (3.3 kB on average) through the component under test to an xApp.
 //!
 //! The generator uses blocking sockets, with one thread for all nodes and one thread for the xApp. Its cost is
 //! therefore the same for each component. RIC and relay forward the same bytes.
@@ -40,7 +40,7 @@ pub(crate) enum Rig {
     Relay { upstream: Address, downstream: Address },
 }
 
-/// Running generator and receiver.
+/// A load that is running: the threads that send and receive.
 pub(crate) struct Run {
     load: Load,
     received: Arc<AtomicU64>,

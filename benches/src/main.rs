@@ -1,4 +1,5 @@
-//! Measures the guaranteed numbers and compares each with its limit: `make bench`. Exits with 1 if a limit is exceeded.
+//! `make bench`: measures the performance that the project guarantees, and compares each value with its limit. Exits with
+//! code 1 if a limit is exceeded.
 //!
 //! Where possible, a limit is a ratio to a baseline measured in the same run, because ratios depend less on the
 //! machine.

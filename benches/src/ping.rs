@@ -1,4 +1,4 @@
-//! Round trips of a bare echo, of an iApp and of an xApp.
+//! Measures round trips: to a bare echo process, of an iApp and of an xApp.
 use crate::process::{Process, command_on, free_address, own, ranlab};
 use bytes::Bytes;
 use ranlab_e2_lab::{HostedIApp, Ric, RicComponent};
@@ -26,7 +26,7 @@ fn median_us(mut rtts: Vec<Duration>) -> Option<f64> {
 /// in a path therefore run on different CPUs, as on different machines.
 #[derive(Clone, Copy)]
 pub(crate) struct Places {
-    /// CPU of the calling thread, and of every second process after it.
+    /// CPU of the calling thread, and of every second process on the path from it.
     pub(crate) near: Option<usize>,
     /// CPU of the remaining processes.
     pub(crate) far: Option<usize>,

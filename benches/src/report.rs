@@ -2,7 +2,7 @@
 use std::fmt;
 use std::process::ExitCode;
 
-/// Limit of a line.
+/// Limit for the measured value of a line.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Bar {
     /// No limit, because the line is only for comparison.

@@ -1,4 +1,4 @@
-//! RIC as a process, compared with the minimum cost on the same machine and transport.
+//! Benchmarks of the RIC in its own process, compared with a bare relay or echo on the same machine and transport.
 use crate::load::{Load, Rig};
 use crate::ping::{Places, echo_rtt_us, iapp_rtt_us, xapp_rtt_us};
 use crate::process::{Process, free_address, own, ranlab, ranlab_ric};
@@ -29,7 +29,7 @@ const SIZE_BAR_MB: f64 = 28.0;
 /// Number of free cores below which a second thread competes with the generator or the receiver.
 const SPEED_UP_CORES: f64 = 4.0;
 
-/// Returns the CPU time per indication of a process, in microseconds.
+/// Returns the CPU time of a process per indication, in microseconds, and the number of indications per second.
 fn cost_us(process: &Process, rig: Rig, load: Load) -> Option<(f64, f64)> {
     let mut run = rig.connect(load)?;
     run.warm_up();
@@ -62,7 +62,8 @@ fn relay_cost_us(load: Load) -> Option<(f64, f64)> {
     cost_us(&process, Rig::Relay { upstream, downstream }, load)
 }
 
-/// Returns the minimum over several rounds, which alternate between RIC and relay.
+/// Returns the lowest CPU time per indication of the RIC and of the relay, and the RIC's rate in the last round. Each
+/// round measures both, one after the other.
 fn compare(load: Load) -> (f64, f64, f64) {
     let mut ric = f64::INFINITY;
     let mut relay = f64::INFINITY;
@@ -101,8 +102,8 @@ pub(crate) fn bench_forward(report: &mut Report) {
     });
 }
 
-/// Alternates between one thread, two threads and a bare relay. Compares the cost of an indication over all threads, at
-/// loads that both numbers of threads can process and at maximum load.
+/// Measures a RIC with one thread, a RIC with two threads, and a bare relay in turn. Compares the CPU time per indication
+/// (sum of all threads) at loads that a single thread can also process, and at maximum load.
 pub(crate) fn bench_threads(report: &mut Report) {
     let free = free_cores();
     for rate in THREADS_RATES {
@@ -111,8 +112,8 @@ pub(crate) fn bench_threads(report: &mut Report) {
     let rates = on_threads(report, None);
     if free < SPEED_UP_CORES {
         report.note(format!(
-            "speed-up by a second thread: unmeasurable, {free:.1} cores are free and {SPEED_UP_CORES} are needed: two for the \
-             RIC, two for the sender and the receiver"
+            "speed-up by a second thread: not measured, because {free:.1} cores are free and {SPEED_UP_CORES} are needed (two for \
+             the RIC, one each for sender and receiver)"
         ));
     } else {
         report.add(Line {
@@ -161,9 +162,9 @@ fn on_threads(report: &mut Report, per_second: Option<u32>) -> [f64; 2] {
     });
     let [one, two] = came;
     report.note(format!(
-        "RIC CPU time of 2 threads compared with 1, {what}, in each round: {:.2} to {:.2} times, median {:.2}; a bare relay \
-         in the same rounds: {relay:.2} us; 2 threads with evenly divided links: {at_once:.2} us; arrived with 1 thread: {:.0} \
-         to {:.0}/s, with 2 threads: {:.0} to {:.0}/s",
+        "{what}, 2 threads compared with 1: ratio of RIC CPU time per round {:.2} to {:.2}, median {:.2}. CPU time of a bare \
+         relay: {relay:.2} us; of 2 threads with evenly divided links: {at_once:.2} us. Arrived with 1 thread: {:.0} to {:.0}/s; \
+         with 2 threads: {:.0} to {:.0}/s",
         rounds[0],
         rounds[rounds.len() - 1],
         rounds[rounds.len() / 2],
@@ -215,7 +216,7 @@ fn stripped_mb(program: &Path) -> f64 {
         Ok(elf) if is_stripped(&elf) => elf.len() as f64 / 1e6,
         Ok(_) => {
             eprintln!(
-                "{} has a symbol table: strip = true of the profile does not reach it",
+                "{} has a symbol table: it was not built with the profile's `strip = true`",
                 program.display()
             );
             f64::INFINITY

@@ -1,4 +1,4 @@
-//! Fuzz input as a script for a machine: time steps, connections that open and close, and PDUs.
+//! Fuzz input as a script for a state machine: time steps, connections that open and close, and PDUs.
 //!
 //! A PDU is a random valid PDU, so the fuzzer need not learn PER. Its keys are replaced by keys that the machine has
 //! used, so that responses and indications match. The PDU may then be damaged.

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A RIC with half of the CPU that it needs, and an xApp that reads a tenth of its stream: memory stays
-# bounded, drops are counted and equal the gaps that the xApp detects, and delivered reports are recent.
+# Tests two kinds of overload: a RIC with half of the CPU time that it needs, and an xApp that reads a tenth of its stream.
+# Memory stays bounded, the number of drops equals the gaps that the xApp detects, and delivered reports are recent.
 set -euo pipefail
 exec python3 - "$RANLAB" <<'P'
 import json, os, signal, subprocess, sys, threading, time
@@ -27,7 +27,7 @@ def last(process):
     return json.loads(lines[-1])
 
 class Throttle(threading.Thread):
-    """Lets a process run for a share of the time: works without cgroups, in any container."""
+    """Lets a process run for a share of the time. Needs no cgroups, so it works in any container."""
     def __init__(self, pid, share, slice_s=0.01):
         super().__init__(daemon=True)
         self.pid, self.share, self.slice_s, self.on = pid, share, slice_s, True
@@ -55,7 +55,7 @@ def run(name, transport, slow_ric=False, share=None):
     time.sleep(2)
     need = (cpu_s(ric.pid) - before) / (time.monotonic() - at)
     offered = last(probe)["indications"] / 4
-    # At the end, RIC and xApp have sufficient CPU time and speed again, so that every gap has two sides.
+    # At the end, RIC and xApp have sufficient CPU time and speed again. A report then follows each gap, so the gap is counted.
     slow = ["--at-most", str(int(offered * share)), "--slow-from", "2s", "--slow-until", "11s"] if share else []
     xapp = start("xapp", "monitor", "--connect", e42, "--period", "10ms", "--duration", "16s", *slow)
     time.sleep(2)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Base station packets through sockets and through AF_XDP, alternating on the same veth: packets per second
-# and CPU time of the generator for each, sending only and with every packet reflected. Copied frames on veth
-# do not represent a network card. Needs root.
+# Compares sockets with AF_XDP for the packets of the base stations, in turn and on the same veth pair. Prints packets per
+# second and CPU time per packet of the generator, first for sending only, then with every packet reflected. veth copies
+# frames, so the results do not apply to a network card. Needs root.
 set -euo pipefail
 [[ $(id -u) == 0 ]] || { echo "network namespaces need root; skipped"; exit 0; }
 exec python3 - "$RANLAB" "${SECONDS_EACH:-3}" "${TURNS:-3}" <<'P'

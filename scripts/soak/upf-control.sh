@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
-# Performance of the UPF's control plane and of the generator that measures it, each with a limit: the
-# generator compared with a bare loop, sessions over loopback and in memory, constant cost from 0 to 500,000
-# sessions and over a minute, a mock with known service time, and coordinated omission, which a closed loop
-# hides and an open loop shows.
+# Measures the UPF's control plane and the generator that loads it, and compares each value with a limit: the generator
+# compared with a bare loop, sessions over loopback and in memory, constant cost from 0 to 500,000 sessions and over a minute,
+# and a mock with known service time. Also shows coordinated omission, which a closed loop hides and an open loop does not.
 set -euo pipefail
 exec python3 - "$RANLAB" "$@" <<'P'
 import json, os, statistics, subprocess, sys, time
@@ -55,7 +54,7 @@ def cycles():
 def live():
     counts, costs = (0, 100_000, 500_000), {}
     for turn in range(int(os.environ.get("TURNS", 3))):
-        # The counts are measured in alternating order, so that a change of the machine affects all counts equally.
+        # The numbers of sessions are measured in alternating order, so that a change of the machine affects all of them equally.
         for count in counts[::1 if turn % 2 == 0 else -1]:
             with Upf() as upf:
                 costs.setdefault(count, []).append(each_us(upf.load("--mode", "control", "--window", "64", "--duration", "6s", "--live", str(count))))

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A non-real-time RIC creates A1 policies; an xApp reads them from the shared store, receives changes under a
-# topic, and reports that it enforces them.
+# Tests A1 policies. A non-real-time RIC creates them. An xApp reads them from the shared store, receives their changes
+# as messages of a topic, and reports that it enforces them.
 set -euo pipefail
 . "$(dirname "$0")/started.sh"
 command -v curl >/dev/null || { echo "curl is not installed"; exit 77; }

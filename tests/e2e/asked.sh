@@ -1,4 +1,4 @@
-# Sourced by scripts that send requests to controllers over REST; they need curl and python3.
+# Sourced by scripts that send requests to controllers over REST. These scripts need curl and python3.
 
 # Prints the status of a PUT; the response is in answer.json.
 put() { curl -sS -o answer.json -w '%{http_code}' -X PUT -H 'content-type: application/json' "$1" -d "$2"; }

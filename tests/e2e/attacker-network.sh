@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# An attacker who reaches the ports, without credentials: connection floods, slow, truncated and oversized messages, and
-# for HTTP guessed tokens, DNS rebinding, forged and smuggled requests, path traversal, and log injection. After the
-# attacks on a port of the RIC or the UPF, the owner's base stations, xApps and sessions work.
+# Tests attacks over the network without credentials. On all ports: connection floods, and slow, truncated and oversized
+# messages. On HTTP ports also: guessed tokens, DNS rebinding, forged and smuggled requests, path traversal, and log
+# injection. After the attacks on a port of the RIC or the UPF, the owner's base stations, xApps and sessions still work.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 source "$here/started.sh"
@@ -60,6 +60,6 @@ served upf
 attack N3 datagrams 127.0.0.31 2152 "$upf"
 served upf
 for pid in "$ric" "$flexran" "$upf" "$worker"; do kill -0 "$pid"; done
-# Nothing that an attacker sent may begin a line of a log, or move the cursor of a terminal.
+# Text from an attacker must not begin a new line of the log, or move the cursor of a terminal.
 if grep -lP '^forged|\x1b' ric.txt ric.err flexran.txt flexran.err upf.err worker.err; then exit 1; fi
 if grep -h 0123456789abcdef ./*.txt ./*.err; then echo "a token is in a log"; exit 1; fi

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The RIC hosts xApps, most of which attack it and their neighbours: a fork bomb, a memory hog, a log flood, a
-# CPU spin, and one that tries everything it can reach (attacker.py). The neighbours lose nothing, the host
-# starts no program of the attacker, and no process or file remains.
+# Tests hosted xApps that attack the RIC and the other xApps: by a fork bomb, by excessive use of memory, log and CPU, and
+# by access to everything that an xApp can reach (attacker.py). The other xApps lose nothing, the host starts no program
+# of the attacker, and no process or file remains.
 set -euo pipefail
 . "$(dirname "$0")/started.sh"
 here=$(cd "$(dirname "$0")" && pwd)
@@ -95,7 +95,7 @@ refuses() {
     [[ $code == 2 ]] && grep -q "$words" err.txt || { echo "exit code $code, or the error lacks: $words"; cat err.txt; exit 1; }
 }
 own=bad/monitor.toml
-# wrong SED WORDS: checks that a manifest with one fault is refused with WORDS.
+# wrong SED WORDS: checks that the manifest, changed by the sed command SED, is refused with WORDS.
 wrong() { sed "$1" manifests/monitor.toml >$own; refuses "$2"; }
 ln -s ../manifests/monitor.toml bad/link.toml; refuses 'link.toml is a symbolic link'; rm bad/link.toml
 mkfifo bad/pipe.toml; refuses 'pipe.toml is not a file'; rm bad/pipe.toml
@@ -135,7 +135,7 @@ serve() {
 }
 serve
 ask() { curl -sS -m 10 -H "Authorization: Bearer $(cat token)" -H 'content-type: application/json' "$@"; }
-# of NAME KEY: prints a status value of an xApp.
+# of NAME KEY: prints the value KEY in the status of the xApp NAME.
 of() { ask "$api/v1/host/xapps/$1" | python3 -c 'import json, sys; print(json.load(sys.stdin)[sys.argv[1]])' "$2"; }
 # until_is COMMAND WORDS: waits until the output of COMMAND contains WORDS.
 until_is() {
@@ -218,7 +218,7 @@ grep -q 'ranlab_hosted_given_up_total{xapp="hog"} 1' metrics.txt
 (($(sed -n 's/^ranlab_ric_controls_in_conflict_total //p' metrics.txt) >= 1))
 (($(sed -n 's/^ranlab_topics_missed_total //p' metrics.txt) > 0))
 
-# Checks the manual start of an xApp, and the start together with the RIC.
+# Checks the start of an xApp by a request, and its start together with the RIC.
 ask "$api/v1/host/xapps/spin/stop" -d '{}' >/dev/null
 until_is "of spin phase" off
 ask "$api/v1/host/xapps/spin/start" -d '{}' >/dev/null

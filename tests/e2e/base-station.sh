@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Rig `base-station` with a base station that is started from a profile: without reports, and with KPM reports of two
-# periods. The reports reach the xApp, cost CPU time, and the base station's process is the one that is metered. A base
-# station that never connects is a failure of the system with the reason.
+# Tests rig `base-station` with a base station that is started from a profile, without reports and with KPM reports of two
+# periods. The reports reach the xApp and cost CPU time, and the process of the base station is metered. A base station
+# that never connects is reported as a failure of the system, with the reason.
 set -euo pipefail
 holds() { python3 -c 'import json, sys; r = json.load(open(sys.argv[1])); assert eval(sys.argv[2]), (sys.argv[2], r)' "$@"; }
 port=$((20000 + RANDOM % 10000))

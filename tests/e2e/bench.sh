@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The steps of a new user, a killed campaign, and faults, all through the command line.
+# Tests `bench` on the command line: the steps of a new user, a campaign that is killed and resumed, and faults.
 set -euo pipefail
 here=$(cd "$(dirname "$0")/../.." && pwd)
 
@@ -45,7 +45,7 @@ expect 0 bench query results/my.quick "SELECT count(*) AS n FROM repeats" --csv
 expect 0 bench compare results/my.quick results/my.quick --metric indications_per_s
 expect 0 bench report results/my.quick --out again --csv --parquet
 [[ -s again/report.html ]]
-# A report drawn again still names the command that measured it.
+# A report that is drawn again still names the command that measured its results.
 grep -q '"command":"ranlab bench run my.toml' again/report.html
 for table in points repeats series distributions; do
     [[ -s again/tables/$table.csv && $(head -c 4 again/tables/$table.parquet) == PAR1 ]] || { echo "table $table is missing"; exit 1; }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The C examples, next to the binary: a base station and an xApp in C at ranlab's RIC; ranlab's base stations
-# and xApps at the RIC in C.
+# Tests the C examples together with the binary: a base station and an xApp in C at ranlab's RIC, and ranlab's base
+# stations and xApps at the RIC in C.
 set -euo pipefail
 
 . "$(dirname "$0")/started.sh"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Recorded traffic and every test vector: all messages are named, decoded, and encoded to the same bytes.
+# Tests `pcap` with recorded traffic and every test vector: all messages are named, decoded, and encoded to the same bytes.
 set -euo pipefail
 vectors=$(cd "$(dirname "$0")/../../crates/e2/codec/tests/vectors" && pwd)
 "$RANLAB" pcap decode --verify "$vectors/flexric_e2_e42_sctp.pcap" | tail -n 20

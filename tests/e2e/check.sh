@@ -1,12 +1,11 @@
 #!/usr/bin/env bash
-# ranlab check ric and check agent: ranlab's RIC and agent pass every clause, over TCP and Unix sockets.
-# Behind a proxy that drops or corrupts one kind of message, exactly the cases that concern it fail.
+# Tests `check ric` and `check agent`. ranlab's RIC and agent pass every clause, over TCP and Unix sockets. If a proxy
+# drops or corrupts one kind of message, exactly the cases that concern this kind fail.
 set -euo pipefail
 source "$(dirname "$0")/started.sh"
 
 cat >model.py <<'P'
-# A proxy with one fault: forwards frames between the check and a correct peer, and corrupts frames of the
-# correct peer.
+# A proxy with one fault: it forwards frames between the check and a correct peer, and corrupts frames of the peer.
 import socket, sys, threading
 fault, listen, connect = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 
@@ -95,7 +94,7 @@ wrong_ric() {
         2>/dev/null; then return 1; fi
     diff <(failures "$fault.json") <(printf '%s' "$expected")
     [[ $(find "$fault" -name '*.pcapng' | wc -l) == $(failures "$fault.json" | wc -l) ]]
-    # The output names the PDU that cannot be decoded, and it is the one that was sent.
+    # The output contains the PDU that cannot be decoded, as it was sent.
     "$RANLAB" pcap decode "$(find "$fault" -name '*.pcapng' | sort | tail -n 1)" >decoded.txt 2>&1 || true
     grep -q E2setupRequest decoded.txt
 }

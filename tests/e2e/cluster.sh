@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# ranlab ric --bus: one RIC with one nats-server that starts later; then three RICs with three servers. Base
-# stations and xApps move to another RIC when theirs is killed or drained, xApps see all base stations at any
-# RIC, and no acknowledged control is lost.
+# Tests `ric --bus`, first with one RIC and one nats-server that starts later, then with three RICs and three servers. If
+# a RIC is killed or drained, its base stations and xApps move to another RIC. At any RIC, xApps see all base stations.
+# No acknowledged control is lost.
 set -euo pipefail
 here=$(dirname "$0")
 . "$here/started.sh"

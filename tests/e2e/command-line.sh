@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Typical mistakes on the command line, each answered with the correct form; closed sets are listed and
-# completed.
+# Tests typical mistakes on the command line. The message for each mistake contains the correct form. If an option has a
+# fixed set of values, help and shell completion list them.
 set -euo pipefail
 number=0
 # mistake WORDS COMMAND...: the command exits with 2, and its message matches WORDS.

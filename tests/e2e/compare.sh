@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# `bench compare`: settings first, thresholds and their exit codes, results of other tools; `bench report` of a table.
+# Tests `bench compare` (differing settings are named first; thresholds and exit codes; results of other tools) and
+# `bench report` of a CSV table.
 set -euo pipefail
 
 expect() {

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Rules with models, priorities and [conflicts]: an xApp holds the quota of a slice; a request of an xApp with
-# the same priority is refused with a reason, one with a higher priority succeeds, and one without RC is
-# always refused. The RIC uses two threads.
+# Tests rules with models, priorities and [conflicts]. While an xApp holds the quota of a slice, requests of an xApp with
+# the same priority are refused with a reason, and requests with a higher priority succeed. An xApp whose rule lacks the
+# model RC is always refused. The RIC uses two threads.
 set -euo pipefail
 . "$(dirname "$0")/started.sh"
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The slicing and the traffic controller as programs: resources, refusals, bus messages, and the exit of the
-# sample xApps without a base station.
+# Tests the slicing controller and the traffic controller as programs: their resources, refusals and bus messages. Without
+# a base station, the sample xApps exit.
 set -euo pipefail
 
 . "$(dirname "$0")/started.sh"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Each example under examples/ builds outside the repository after changing at most ONE path, the one of the
-# SDK, as a new user would do.
+# Each example under examples/ builds outside the repository after at most ONE change, as a new user would make it: the
+# path of the SDK.
 set -euo pipefail
 repository=$(cd "$(dirname "$0")/../.." && pwd)
 

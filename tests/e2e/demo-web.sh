@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
-# The demo with its page: the page is served to a listener, and the demo ends on time even while a page is
-# open.
+# Tests the demo with its page. The page is served, and the demo ends on time even while a page is open.
 set -euo pipefail
 . "$(dirname "$0")/started.sh"
 command -v curl >curl.txt || { echo "curl is not installed"; exit 77; }

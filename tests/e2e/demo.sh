@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The demo on a busy machine: slow, but without failure.
+# Tests the demo on a busy machine, where it may be slow but must not fail.
 set -euo pipefail
 
 # Six busy programs leave about a tenth of two CPUs to a demo with lower priority (nice 5).

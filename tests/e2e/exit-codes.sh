@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Bad flags, ports in use, unreachable controllers: one sentence on stderr, and an exit code for the kind of
-# fault.
+# Tests invalid flags, ports in use and unreachable controllers. Each fault gives one sentence on stderr, and the exit
+# code of this kind of fault.
 set -euo pipefail
 
 expect() {

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The five steps of FlexRIC's figure 4 as programs: a base station as CU-CP, CU-UP and DU, the
-# infrastructure's controller, and two controllers of an operator, which see and control only the UE that
+# Runs the five steps of FlexRIC's figure 4. The programs are a base station (CU-CP, CU-UP and DU), the controller of the
+# infrastructure, and two controllers of an operator. The operator's controllers see and control only the UE that
 # selected the operator's network.
 set -euo pipefail
 for tool in curl python3; do command -v "$tool" >tool.txt || { echo "$tool is not installed"; exit 77; }; done

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# FlexRAN's controller with base stations with a radio, in real time, over REST: scheduling, slicing, a
-# refusal with its reason, and a handover. Shares are measured in the radio's own time, so a slow machine does
-# not distort them.
+# Tests the FlexRAN controller and base stations with a radio model, in real time and over REST: scheduling, slicing, a
+# refusal with its reason, and a handover. Shares are measured in the radio's own time, so a slow machine does not distort
+# them.
 set -euo pipefail
 for tool in curl python3; do command -v "$tool" >tool.txt || { echo "$tool is not installed"; exit 77; }; done
 
@@ -37,7 +37,7 @@ api=http://127.0.0.1:${at[1]}
 started+=($!)
 until curl -sS "$api/stats_manager/enb_config" | grep -q '"eNBId":2'; do sleep 0.1; done
 
-# The controller schedules: its decisions serve every UE.
+# The controller is the scheduler here, and its decisions serve every UE.
 post 200 dl_sched/1
 scheduled=$(look)
 near "UE 1 under the controller" "$(share "$scheduled")" 0.5 0.05
@@ -46,7 +46,7 @@ python3 -c 'import json; it = json.load(open("scheduling.json")); assert it["bas
 post 409 rrm_config --data-binary $'mac:\n - dl_scheduler:\n    behavior : round_robin_dl\n'
 post 200 dl_sched/0
 
-# Slices by policy, and invalid policies.
+# Policies create slices, and invalid policies are refused.
 two() { printf 'mac:\n - dl_scheduler:\n    parameters:\n      slice_percentage : [%s, %s]\n' "$1" "$2"; }
 post 200 rrm_config/enb/1 --data-binary "$(two 0.72 0.28)"
 near "UE 1 with 72 %" "$(share "$(look | head -n 1)")" 0.72 0.03

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A fleet whose statistics come from the radio model in coarse steps: an xApp receives them, and settings that
-# need packets are refused.
+# Tests base stations whose statistics are from the radio model in coarse steps, without packets. An xApp receives the
+# statistics, and settings that need packets are refused.
 set -euo pipefail
 
 . "$(dirname "$0")/started.sh"

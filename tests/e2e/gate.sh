@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # alone: testbeds
-# A gate for a CI job: a UPF far slower than its budget fails it, an unchanged one passes, regardless of other
-# load on the machine.
+# Tests a gate for a CI job. A UPF far slower than its budget fails, and an unchanged UPF passes, regardless of other load
+# on the machine.
 set -euo pipefail
 
 "$RANLAB" bench new gate >gate.toml
 "$RANLAB" bench check gate.toml >/dev/null
-# run CODES NAME [ARGUMENT...]: a short run that exits with one of these codes.
+# run CODES NAME [ARGUMENT...]: performs a short run, and checks that it exits with one of these codes.
 run() {
     local codes=$1 name=$2 got=0
     "$RANLAB" bench run gate.toml --out "$name" --junit "$name.xml" --set measure.duration=1s --set measure.repeats=3 \

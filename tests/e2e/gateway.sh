@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# ranlab gateway and the preloaded library: programs that use kernel SCTP communicate, without kernel SCTP,
-# with programs on TCP and Unix sockets, in both directions; each side detects the exit of the other. ranlab's
-# RIC and base stations on sctp:// replace unmodified ones, with the same system calls.
+# Tests `gateway` and the preloaded library on a machine without kernel SCTP. Programs that use SCTP communicate with
+# programs on TCP and Unix sockets, in both directions, and each side detects the exit of the other. ranlab's RIC and base
+# stations on sctp:// represent unmodified programs, because they make the same system calls.
 set -euo pipefail
 folder=$(dirname "$RANLAB")
 for preload in "$folder/libranlab_preload.so" "$folder/deps/libranlab_preload.so" missing; do [[ -f $preload ]] && break; done
@@ -56,8 +56,7 @@ assert report["troubles"] > 0 and any("no program listens" in line.get("trouble"
 assert report["forth"] > 50 and report["back"] > 4 and report["forth_bytes"] > 1000, report
 P
 
-# In the other direction, base stations with the library connect to ranlab's RIC, through a gateway and without a
-# gateway.
+# In the other direction, base stations with the library connect to ranlab's RIC, with and without a gateway.
 "$RANLAB" ric --e2 "unix://$PWD/own" --e2 "shim://$PWD/net/10.0.0.3:36421" --e42 "unix://$PWD/own42" --duration 60s >own.txt 2>&1 &
 parts+=($!)
 until_it '[[ -S own && -S net/10.0.0.3:36421 ]]'

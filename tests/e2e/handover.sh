@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# ranlab ric --bus --iapp slicing: orders of operators at a RIC that is killed remain valid at the RIC that
-# serves the base station next, and after a restart of the first one. An invalid snapshot is reported, and the
-# controller starts without state.
+# Tests `ric --bus --iapp slicing`. The orders that operators have sent to a RIC stay valid after the RIC is killed: at the
+# RIC that serves the base station next, and after a restart of the first RIC. If the stored snapshot is invalid, this is
+# reported, and the controller starts without state.
 set -euo pipefail
 . "$(dirname "$0")/started.sh"
 command -v curl >/dev/null || { echo "curl is not installed"; exit 77; }

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# A RIC with its monitoring iApp admits xApps by rules; HTTP reaches the northbound resources of iApps.
+# Tests a RIC with its monitoring iApp. Rules decide which xApps are admitted, and HTTP requests reach the resources of
+# iApps.
 set -euo pipefail
 trap 'kill $(jobs -p) 2>/dev/null || true' EXIT
 

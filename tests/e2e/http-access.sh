@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Access checks of every HTTP endpoint: none listens beyond loopback without a token, none answers a request
-# without the token there, and a foreign Host or Origin is rejected for every method.
+# Tests the access checks of every HTTP endpoint. Beyond loopback, no endpoint listens without a token, and none answers a
+# request without it. A request with a Host or Origin of another server is rejected for every method.
 set -euo pipefail
 . "$(dirname "$0")/started.sh"
 command -v curl >/dev/null || { echo "curl is not installed"; exit 77; }

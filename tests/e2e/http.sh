@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The RIC over HTTP: nodes, subscriptions, decoded indications as lines and as events, controls, metrics, the
-# form of O-RAN SC, and the token; also next to a controller; and the sample xApp.
+# Tests the HTTP interface of the RIC: nodes, subscriptions, decoded indications as lines and as events, controls, metrics,
+# the paths of O-RAN SC, and the token. Also tests the interface of a RIC with a controller, and the sample xApp.
 set -euo pipefail
 
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -51,7 +51,8 @@ expect 200 "$api/metrics"
 has '^ranlab_ric_indications_total [1-9]'
 if command -v promtool >/dev/null; then promtool check metrics <answer.json; fi
 
-# The page, its scripts, and its event stream: the complete state first, then changes about once per second.
+# The page and its scripts are served. Its event stream begins with the complete state; then changes follow, about once per
+# second.
 expect 200 "$api/"
 has '<script type="module" src="/web/app.js">'
 curl -sSI "$api/web/app.js" >head.txt && has "default-src 'none'" head.txt && has 'text/javascript' head.txt

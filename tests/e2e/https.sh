@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# HTTPS: every HTTP address of a process uses HTTPS and does not answer plain HTTP. ranlab's xApps query controllers
-# over HTTPS with a token. A token and a certificate are replaced while the program runs; a client that sends no request
-# does not keep others from being answered.
+# Tests HTTPS. Every HTTP address of a process uses HTTPS and does not answer plain HTTP. ranlab's xApps query controllers
+# over HTTPS with a token. Tokens and certificates can be replaced while the program runs. A client that connects without
+# a request does not delay other clients.
 set -euo pipefail
 source "$(dirname "$0")/started.sh"
 "$RANLAB" ric --help | grep -q -- --https-key || { echo "this program was built without the feature tls"; exit 77; }
@@ -18,7 +18,7 @@ started+=($!)
 url=$(address ric.txt http)
 [[ $url == https://127.0.0.1:* ]] || { cat ric.txt ric.err; exit 1; }
 
-# answered WANT AUTHORITY TOKEN: checks the status of a request. The status is 000 if the certificate is refused.
+# answered WANT AUTHORITY TOKEN: checks that a request returns the status WANT (000: the certificate is refused).
 answered() {
     local got
     got=$(curl -s -m 10 --cacert "$2/authority.pem" -H "Authorization: Bearer $3" -o answer.txt -w '%{http_code}' "$url/v1/nodes") || true

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# NI: messages at the interfaces of base stations when UEs connect, leave and are handed over, from the radio
-# to the rows of an xApp.
+# Tests the model NI: when UEs connect, leave and are handed over in the radio model, the messages at the interfaces of base
+# stations appear as rows of an xApp.
 set -euo pipefail
 . "$(dirname "$0")/started.sh"
 

@@ -1,4 +1,4 @@
-# Sourced by scripts that run packet scenarios and check the results of their points.
+# Sourced by scripts that run packet scenarios and check the results of the points.
 
 # run NAME [ARGUMENT...]: runs the scenario in $scenario and writes NAME.json. A point without a verdict is not a
 # failure of the run.
@@ -7,8 +7,8 @@ run() {
     "$RANLAB" bench run "$scenario" --fresh --out "$name" "${@:2}" --format json >"$name.json" 2>"$name.err" || code=$?
     [[ $code == 0 || $code == 1 || $code == 3 ]] || { cat "$name.err"; exit 1; }
 }
-# holds NAME EXPRESSION: p is the first point, m the means of its metrics; points and means are those of all
-# points. Every loss in rings must have a cause or be counted as unknown.
+# holds NAME EXPRESSION: evaluates the expression. p is the first point, and m the means of its metrics; points and means
+# are lists for all points. Every loss in rings must have a cause or be counted as unknown.
 holds() {
     python3 - "$1.json" "$2" <<'PYTHON'
 import json, sys

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# KPIs at /metrics: values equal those of the radio, the number of series is limited, and InfluxDB lines
-# contain the same values. With Prometheus of Debian, each query of the dashboard returns data,
-# and a query for each family of KPIs returns what the radio holds.
+# Tests the KPIs at /metrics. Their values equal those of the radio model, the number of series is limited, and InfluxDB
+# lines contain the same values. If Debian's Prometheus is installed, each query of the dashboard returns data, and a query
+# for each family of KPIs returns the values of the radio model.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 . "$(dirname "$0")/started.sh"
-# Checks that the dashboard is valid for Grafana, as far as this is known without Grafana. Its queries are run below.
+# Checks the dashboard, as far as this is possible without Grafana. Its queries are run below.
 python3 "$root/tests/e2e/grafana.py" "$root/docs/how-to/grafana-dashboard.json" >queries.txt
 command -v curl >/dev/null || { echo "curl is not installed"; exit 77; }
 
@@ -90,7 +90,7 @@ for name, value in last.items():
 print(sum(map(len, fields.values())), "lines have the values of /metrics")
 P
 
-# The limit of series is kept, and the excess is counted.
+# The number of series stays at the limit, and further series are counted.
 "$RANLAB" ric --e2 "unix://$PWD/f2" --e42 "unix://$PWD/f42" --http 127.0.0.1:0 --kpi mac --kpi-series 50 --period 1s --duration 120s \
     --format ndjson >small.txt 2>small.err &
 started+=($!)

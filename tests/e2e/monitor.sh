@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# xapp monitor: values as text, as rows of a stream and of files; recordings are complete after Ctrl-C and
-# after a closed pipe.
+# Tests `xapp monitor`. It shows values as text, and writes them as rows to a stream and to files. The files are complete
+# after Ctrl-C, and after the pipe has been closed.
 set -euo pipefail
 e2=unix://$PWD/e2 e42=unix://$PWD/e42
 

@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
-# A third-party switch that already runs and accepts OpenFlow, here Open vSwitch: it receives a pipeline,
-# equals the oracle, and is measured. Afterwards it has exactly the flows of its owner, also after kill -9 of
-# the campaign. A full table, a switch that exits, and tables used by the owner determine the outcome of the
-# point.
+# Tests a third-party switch that already runs and accepts OpenFlow (here Open vSwitch). It receives a pipeline, its packets
+# equal those of the oracle, and it is measured. Afterwards it has exactly the flows of its owner, also after kill -9 of the
+# campaign. If a table is full, the switch exits, or the owner uses the tables, this is the outcome of the point.
 # alone: testbeds
 set -euo pipefail
 . "$(dirname "$0")/judged.sh"
@@ -42,12 +41,12 @@ vsctl add-br br0 -- set bridge br0 datapath_type=netdev fail_mode=secure protoco
 vsctl add-port br0 its-access -- set interface its-access ofport_request=7
 vsctl add-port br0 its-core -- set interface its-core ofport_request=8
 until_ of 15 show
-# The owner's state consists of flows next to those of ranlab, a group and a meter.
+# The state of the owner consists of flows (in addition to those of ranlab), a group and a meter.
 of 15 add-group group_id=1,type=indirect,bucket=actions=output:8
 of 13 add-meter meter=500,kbps,band=type=drop,rate=10
 of 15 add-flow 'cookie=0x77,table=0,priority=9,in_port=LOCAL,actions=group:1'
 of 15 add-flow 'cookie=0x77,table=200,priority=9,actions=meter:500,goto_table:201'
-# has: prints the configuration of the switch without its counters.
+# has: prints the configuration of the switch, without counters.
 has() {
     of 15 dump-flows | grep -o 'cookie=.*' | sed -E 's/, (duration|n_packets|n_bytes|idle_age|hard_age)=[^,]*//g' | sort
     of 15 dump-groups | grep group_id || true

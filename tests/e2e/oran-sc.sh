@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# An xApp of O-RAN SC on the wire: subscription over HTTP, indications over RMR, a control over RMR with its
-# response, and data that is not RMR.
+# Tests the protocols of an xApp of O-RAN SC: a subscription over HTTP, indications over RMR, a control and its response
+# over RMR, and data that is not RMR.
 set -euo pipefail
 
 . "$(dirname "$0")/started.sh"

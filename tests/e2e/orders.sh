@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# xapp control: RC controls, refusals with their reasons, and the effect of a control: KPM before and after,
-# in total, by slice and by UE.
+# Tests `xapp control`: RC controls, refusals with their reasons, and the effect of a control (KPM values before and after
+# it, in total, by slice and by UE).
 set -euo pipefail
 . "$(dirname "$0")/started.sh"
 
@@ -43,8 +43,8 @@ for told in lines[:-1]:
 print(len(lines) - 1, "base stations obeyed:", lines[0]["effect"])
 P
 
-# RC reports and inserts: UEs that connect and leave, the outcome of a handover decided by a base station, and
-# one that waits for a decision and is sent to another cell.
+# RC reports: UEs that connect and leave, and the outcome of a handover that a base station decided. RC inserts: a handover
+# that waits for the xApp's decision, which sends the UE to another cell.
 "$RANLAB" ric --e2 tcp://127.0.0.1:0 --e42 tcp://127.0.0.1:0 --http 127.0.0.1:0 --duration 60s --format ndjson >mobile.txt &
 started+=($!)
 e2=$(address mobile.txt e2) e42=$(address mobile.txt e42) api=$(address mobile.txt http)

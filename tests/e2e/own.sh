@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# A user-defined pipeline and trace: the shipped one runs through every installed switch that supports it, its
-# packets are written as a capture, and invalid files are reported by line or packet. Configurations of other
+# Tests user-defined pipelines and traces. The shipped example runs through every installed switch that supports it, and
+# its packets are written as a capture. The message for an invalid file names the line or packet. Configurations for other
 # switches are written, and a missing switch does not stop the campaign.
 # alone: testbeds
 set -euo pipefail
 here=$(cd "$(dirname "$0")/../.." && pwd)
 own=$here/scenarios/tipsy/own.toml
 
-# holds FILE EXPRESSION: r is the final JSON object of a verb; p: points in order, m: their means.
+# holds FILE EXPRESSION: evaluates the expression. r is the final JSON object of a verb, p its points, and m their means.
 holds() {
     python3 - "$1" "$2" <<'PYTHON'
 import json, sys

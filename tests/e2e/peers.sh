@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # long
-# A third-party controller as system under test, with a profile written from its documentation only. Its
-# commands run only with permission, and it is stopped with the campaign, however the campaign ends.
+# Tests a third-party controller as the system under test. Its profile was written from its documentation only. Its commands
+# run only with permission, and it is stopped with the campaign, however the campaign ends.
 set -euo pipefail
 command -v python3 >/dev/null || { echo "python3 is not installed"; exit 77; }
 
@@ -156,7 +156,8 @@ code=0; "$RANLAB" bench check scenario.toml --set 'sut.fill=["port=1"]' 2>refuse
 [[ $code == 2 ]] || fail "exit code $code" refused.txt
 has 'needs .rest. \(its port for REST\)' refused.txt
 
-# Checks reports offered, accepted and read, CPU and memory, read-back values, and unreliable metrics.
+# Checks the numbers of reports offered, accepted and read, CPU and memory, values read back from the controller, and
+# metrics marked as unreliable.
 mean() { python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["points"][0]["metrics"][sys.argv[2]]["mean"])' "$1" "$2"; }
 for attempt in 1 2 3 4 5; do
     rm -f started
@@ -185,7 +186,7 @@ gone() { # within a minute
 }
 gone
 
-# A system that stays between repeats is started once and reset before the second repeat.
+# A system that keeps running between repeats is started once, and reset before the second repeat.
 rm started
 run --allow-commands --set 'sut.peer="./stays.toml"' --out stays >stays.txt 2>&1 || fail "the campaign failed" stays.txt
 [[ $(wc -l <started) == 1 && $(wc -l <resets) == 1 ]] || fail "the program was not started exactly once, or not reset exactly once" started stays.txt

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# A third-party switch and generator with the line protocol of docs/how-to/plugins.md: examples/plugin.py in
-# both roles is verified by the oracle and measured. Commands without permission, failed verification and
-# crashes determine the outcome of the point.
+# Tests the line protocol for third-party switches and generators (docs/how-to/plugins.md). examples/plugin.py, in both
+# roles, is verified by the oracle and measured. Commands without permission, a failed verification and crashes determine
+# the outcome of the point.
 # alone: testbeds
 set -euo pipefail
 . "$(dirname "$0")/judged.sh"

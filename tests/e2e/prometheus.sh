@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Prometheus of Debian scrapes a RIC, base stations, a load and a campaign; each query of
+# Debian's Prometheus scrapes a RIC, base stations, a load generator and a campaign. Each query of
 # docs/how-to/prometheus-grafana.md returns a sample.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -7,7 +7,7 @@ for tool in prometheus promtool curl; do
     command -v "$tool" >/dev/null || { echo "$tool is not installed (Debian: prometheus, curl)"; exit 77; }
 done
 . "$(dirname "$0")/started.sh"
-# page FILE: prints the address of the page that a verb has printed to stderr.
+# page FILE: prints the address of the page of a verb, whose stderr is in FILE.
 page() {
     local found=
     for _ in $(seq 200); do

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# ranlab ric --publish: decoded reports of base stations arrive at a NATS server that starts later; wrong
+# Tests `ric --publish`. Decoded reports of base stations arrive at a NATS server, even if it starts after the RIC. Invalid
 # options are reported.
 set -euo pipefail
 . "$(dirname "$0")/started.sh"
@@ -22,8 +22,7 @@ started+=($!)
 # The server starts after the RIC.
 "$nats" -a 127.0.0.1 -p "$port" >nats.log 2>&1 &
 started+=($!)
-# Subscribes like any NATS client, until both base stations have published both models three times without a
-# gap.
+# A NATS client subscribes until it has received three reports of each model from both base stations, without a gap.
 python3 - "$port" <<'PY'
 import json, socket, sys, time
 end = time.monotonic() + 60

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Slice quotas: the orders of crates/e2/ran/tests/it/quota_orders.json, sent by `xapp control` and over HTTP to running
-# base stations, and the shares of UEs in KPM reports.
+# Tests slice quotas. The orders in crates/e2/ran/tests/it/quota_orders.json are sent to base stations by `xapp control` and
+# over HTTP. The shares of the UEs are checked in KPM reports.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/started.sh"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Base stations with a radio under the two controllers, in real time: figures 11, 13a and 13b of FlexRIC
-# (CoNEXT 2021), over REST and with the sample xApp. Shares and times are measured in the radio's time, so
-# a slow machine does not distort them.
+# Tests base stations with a radio model under the slicing and the traffic controller, in real time: figures 11, 13a and 13b
+# of FlexRIC (CoNEXT 2021), over REST and with the sample xApp. Shares and times are measured in the radio's own time, so a
+# slow machine does not distort them.
 set -euo pipefail
 for tool in curl python3; do command -v "$tool" >tool.txt || { echo "$tool is not installed"; exit 77; }; done
 
@@ -10,8 +10,8 @@ put() {
     curl -sS -o answer.json -w '%{http_code}' -X PUT -H 'content-type: application/json' "$1" -d "$2" >status.txt
     [[ $(<status.txt) == 200 ]] || { echo "PUT $1 $2:"; cat answer.json; exit 1; }
 }
-# Prints the mean throughput of a base station over a number of seconds, starting after the next second: UE=MBIT_PER_S
-# of all flows, one per line.
+# Prints the mean throughput of each UE of a base station, over a number of seconds that begins after the next second. Each
+# line is UE=MBIT_PER_S, for all flows of the UE.
 seconds() {
     local lines
     lines=$(wc -l <"$1")

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # long
-# The commands of the README that contain addresses, between two network namespaces: only addresses are
-# replaced, and each command works at the first attempt.
+# Runs the commands of the README that contain addresses, between two network namespaces. Only the addresses are replaced,
+# and each command must work at the first attempt.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 . "$(dirname "$0")/started.sh"
@@ -36,10 +36,9 @@ started+=($!)
 cp -r "$root/scenarios" .
 while read -r program words; do
     [[ $program == ranlab ]]
-    # Only addresses are replaced.
     words=$(sed -E 's#(127\.0\.0\.1|10\.3\.0\.2|10\.0\.0\.1)(:[0-9]+)#10.46.0.2\2#g' <<<"$words")
-    # A command that runs until it is stopped is stopped. Any other command must end by itself. A check waits for timers
-    # of whole seconds, about 20 s in total.
+    # A command that runs until Ctrl-C is interrupted after 8 s. Any other command must end by itself; `check` waits for
+    # timers of whole seconds, about 20 s in total.
     code=0 limit=120 expected=0
     [[ $words != emulate* && $words != 'xapp monitor'* ]] || limit=8 expected=124
     ip netns exec $near timeout --signal INT $limit "$RANLAB" $words >line.out 2>line.err </dev/null || code=$?
@@ -48,7 +47,7 @@ while read -r program words; do
     echo "exit $code: ranlab $words: $(tail -n 1 line.out | cut -c 1-100)"
 done <lines.txt
 
-# fails WORDS FLAG...: checks that every failed socket call names address, flag and remedy.
+# fails WORDS FLAG...: checks that the command fails with WORDS. The message names the address, the flag and a remedy.
 fails() {
     local code=0
     ip netns exec $near "$RANLAB" "${@:2}" >fail.out 2>fail.err || code=$?
@@ -60,7 +59,7 @@ fails '127.0.2.1:8805 \(--smf\).*10.46.0.2:8805 \(--n4\).*try --smf 10.46.0.1:88
 fails '10.46.0.9:2152.*with --gnb' "${upf[@]}" --gnb 10.46.0.9:2152
 fails 'no route to 10.99.0.1:2152 \(--n3\).*--gnb' load upf --n4 10.99.0.1:8805 --n3 10.99.0.1:2152 --duration 1s
 fails '"10.46.0.2" has no port.*10.46.0.2:8080' load upf --n4 10.46.0.2
-# Further base stations need further addresses. The default address exists already.
+# Each further base station needs an address. The default address exists already.
 ip -n $near address add 10.46.0.3/24 dev veth0
 ip netns exec $near "$RANLAB" "${upf[@]}" --gnb 10.46.0.3:2152 --mode sessions --sessions 10 --uplink 100 --reflect-every 1 --format json >sessions.json
 python3 -c 'import json; r = json.load(open("sessions.json")); assert r["unexplained"] == 0, r'

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Earlier names of settings and metrics: scenarios and stored results keep working, with a notice.
+# Tests earlier names of settings and metrics: scenarios and stored results that use them still work, with a notice.
 set -euo pipefail
 
 notice() {

@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
-# Tier ring: packets over memif between the tester and a switch. Losses with known causes are attributed
-# exactly, and none are unknown. Installed third-party switches carry everything; a search finds two goals in
-# one run.
+# Tests the tier `ring`: packets over memif between the tester and a switch. Each loss is attributed to its cause, and no
+# cause is unknown. Installed third-party switches forward all packets. A search finds two goals in one run.
 # alone: testbeds
 set -euo pipefail
 . "$(dirname "$0")/judged.sh"
@@ -99,8 +98,8 @@ TOML
 "$RANLAB" bench run search.toml --fresh --out search --format json >search.json 2>search.err || { [[ $? == 1 ]] || cat search.err; }
 holds search '"search.load" in m and "search.goal_2.load" in m and 1000 <= m["search.load"] <= m["search.goal_2.load"] <= 20000'
 holds search 'm["lost_unknown"] == 0 and m["verified_packets"] > 0'
-# Latency is measured after the search, at shares of the rate found. Every percentile exists, unless the machine left no
-# undisturbed trial.
+# Latency is measured after the search, at shares of the rate that was found. Every percentile exists, unless the machine
+# disturbed all trials.
 holds search 'all(f"latency_ns at {at} %" in p["reason"] or 0 < m[f"search.at_{at}.latency_ns_p50"] <= m[f"search.at_{at}.latency_ns_p75"] <= m[f"search.at_{at}.latency_ns_p99"] <= m[f"search.at_{at}.latency_ns_p999"] for at in (10, 50, 90, 100))'
 
 echo "== soak: a device without loss has its critical load above the maximum"

@@ -1,11 +1,9 @@
 #!/usr/bin/env bash
 # long
-# Every scenario of the repository passes `bench check`, and its quick run measures something. Verdicts of a
-# one-second run on timing are printed and not asserted: test machines are shared, and no test asserts a
-# duration.
+# Every scenario of the repository passes `bench check`, and its quick run measures something. A verdict about timing is
+# printed but not asserted, because the runs take one second and test machines are shared.
 #
-# By default, scenarios that take seconds run; SCENARIOS="a.toml b.toml" selects others, and the nightly job
-# runs all.
+# By default, only scenarios that take seconds run. SCENARIOS="a.toml b.toml" selects others, and the nightly job runs all.
 set -euo pipefail
 here=$(cd "$(dirname "$0")/../.." && pwd)
 out=$PWD

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Searches with real rigs and small budgets; sizing from a profile and from a campaign.
+# Tests searches with real rigs and small budgets, and the sizing of a deployment from a profile and from a campaign.
 # alone: testbeds
 set -euo pipefail
 here=$(cd "$(dirname "$0")/../.." && pwd)
 
-say() { # say FILE PYTHON: an assertion over the object that a verb printed
+say() { # say FILE PYTHON: checks an assertion about the object that a verb printed
     python3 -c "
 import json
 result = json.load(open('$1'))

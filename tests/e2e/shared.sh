@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Two RICs with one nats-server: a value set by an xApp at one RIC is read at the other, messages arrive
-# there, and policies apply to both. A RIC lists the base stations of both, and hands its own over on request.
+# Two RICs with one nats-server. A value that is set at one RIC is read at the other. Messages and policies that are
+# sent to one RIC arrive at both. Each RIC lists the base stations of both, and hands its own over on request.
 set -euo pipefail
 . "$(dirname "$0")/started.sh"
 command -v curl >/dev/null || { echo "curl is not installed"; exit 77; }
@@ -47,7 +47,7 @@ asks GET "$north/v1/kv/slicer" 200; says '"key":"limits.a:1"'
 asks DELETE "$north/v1/kv/slicer/limits.a:1" 204
 asks DELETE "$south/v1/kv/slicer/limits.a:1" 404
 asks PUT "$south/v1/kv/slicer/limits.a:1" 200 '{"value": 2, "revision": 0}'
-# The limits of a namespace are enforced by the servers.
+# A write that exceeds the size limit of a namespace returns 409. Other namespaces are not affected.
 python3 -c 'print("{\"value\": \"" + "x" * 16000 + "\"}")' >long.json
 for key in {1..120}; do
     code=$(curl -sS -X PUT -o answer.txt -w '%{http_code}' -H "Authorization: Bearer $(cat token)" -H 'content-type: application/json' \
@@ -83,11 +83,11 @@ for it in north south; do
     [[ $(grep -c '"event":"put"' "heard-$it.txt") == 1 ]] || { cat "heard-$it.txt"; exit 1; }
 done
 
-# Lists base stations by RIC. After draining, they belong to the other RIC.
+# The cluster resource lists base stations by RIC. After one RIC is drained, the other has its base station.
 place() { sed -n 's/.*"address":"\(tcp:[^"]*\)".*"listening":"e2".*/\1/p; s/.*"listening":"e2".*"address":"\(tcp:[^"]*\)".*/\1/p' "$1.txt"; }
 "$RANLAB" emulate --one-of --connect "$(place north)" --connect "$(place south)" --nodes 1 --ues 1 --sm mac --format ndjson >stations.txt &
 started+=($!)
-# claimed RIC: waits until the RIC `north` knows that RIC has claimed the base station.
+# claimed NAME: waits until `north` reports that the RIC NAME has claimed the base station.
 claimed() {
     for _ in {1..300}; do
         asks GET "$north/v1/ric/cluster" 200

@@ -1,11 +1,10 @@
 #!/usr/bin/env bash
-# One scenario as a live network and in virtual time: throughput and shares agree. A seed gives the same
-# digest in any process. An idle xApp has no effect, and the effect of an active one is reported by UE.
-# Injected faults are reported, and can be replayed by a command.
+# Tests virtual time. A scenario gives the same throughput and shares as in a live network. A seed gives the same digest in
+# any process. An idle xApp has no effect, and the effect of an active xApp is reported for each UE. Injected faults are
+# reported, and a command replays them.
 #
-# Live numbers are measured in the radio's own time. On a machine that stalls, controls are late, which
-# affects the numbers around them. Phases are therefore counted without their ends; shares and throughput must
-# agree within 2 %.
+# Live numbers are measured in the radio's own time. On a machine that stalls, controls are late, which affects the numbers
+# around them. The ends of phases are therefore not counted. Shares and throughput must agree within 2 %.
 set -euo pipefail
 command -v python3 >tool.txt || { echo "python3 is not installed"; exit 77; }
 here=$(cd "$(dirname "$0")/../.." && pwd)
@@ -27,7 +26,7 @@ for name in ("total_mbps", "prb_use", "phase1_ue1_share", "phase2_ue1_share", "u
     assert abs(a / b - 1) <= 0.02, name
 P
 
-# A seed gives one digest. The simulation runs as fast as the machine allows.
+# A seed always gives the same digest. The simulation runs as fast as the machine allows.
 for name in one two; do sim "$file" --set load.channel=sinr:15 --seeds 2 --format json >$name.json || { cat err.txt; exit 1; }; done
 python3 - <<'P'
 import json

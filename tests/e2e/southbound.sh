@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Controllers and base stations with the behaviour of FlexRAN and 5G-EmPOWER: the emulated base stations are
-# read back over REST.
+# Tests controllers and base stations with the behaviour of FlexRAN and 5G-EmPOWER. The state of the emulated base stations
+# is read back from the controller over REST.
 set -euo pipefail
 
 . "$(dirname "$0")/started.sh"
@@ -17,7 +17,7 @@ mapfile -t at < <(ports flexran.txt)
 [[ $(field alive <fleet.txt) == 10 && $(field ues <fleet.txt) == 200 ]] || { echo "output of the fleet:"; cat fleet.txt; exit 1; }
 [[ $(field faults <fleet.txt) == 0 && $(field probe_us <fleet.txt) -gt 0 ]] || { cat fleet.txt; exit 1; }
 fetch "${at[1]}" /stats_manager/all >all.txt
-# As in the published controller, dead agents stay in the RIB. It contains the ten agents of the ended fleet and the
+# As in the published controller, dead agents stay in the RIB. It contains ten agents of the fleet, which has ended, and the
 # probe.
 [[ $(grep -o '"eNBId"' all.txt | wc -l) == 11 ]] || { echo "the RIB does not contain eleven agents"; exit 1; }
 [[ $(grep -o '"reported":true' all.txt | wc -l) == 200 ]] || { echo "not every UE has reported"; exit 1; }
@@ -25,8 +25,7 @@ fetch "${at[1]}" /v1/counters >counters.txt
 grep -q '"overload":\[\]' counters.txt || { echo "overload reported with ten base stations"; exit 1; }
 # No connection was made to test reachability, because published controllers would count it as a base station.
 [[ $(field connections <counters.txt) == 11 ]] || { echo "expected eleven connections"; cat counters.txt; exit 1; }
-# Reports of 3,000 UEs exceed the message size of the protocol. A run without load is not a success and prints the
-# reason.
+# Reports of 3,000 UEs exceed the message size of the protocol. A run without load fails, and prints the reason.
 if "$RANLAB" emulate --protocol flexran --connect "tcp://127.0.0.1:${at[0]}" --nodes 1 --ues 3000 --activation constant:0s \
     --duration 3s >none.txt 2>none.err; then
     echo "no report was sent, but the run succeeded"; cat none.txt; exit 1
@@ -34,8 +33,8 @@ fi
 grep -q '1 connected, .* [1-9][0-9]* faults, .* 0 reports' none.txt && grep -q 'at most 240000' none.err ||
     { echo "the reason for the missing reports is not printed"; cat none.txt none.err; exit 1; }
 
-# The controller is stopped for six seconds. The stop is reported with name and time, and reports are delayed by this
-# time.
+# The controller is suspended for six seconds. This is reported with the controller's name and the duration, and reports are
+# delayed by this duration.
 "$RANLAB" emulate --protocol flexran --connect "tcp://127.0.0.1:${at[0]}" --nodes 2 --ues 2 --activation constant:0s \
     --duration 12s >stopped.txt &
 fleet=$!
@@ -46,7 +45,7 @@ kill -CONT "${started[0]}"
 wait "$fleet"
 grep -Eq 'the controller stopped reading at [0-9.]+ s, for [5-9]\.[0-9] s \(2 connections\)' stopped.txt &&
     grep -Eq 'send delay p99 [5-9][0-9]{6} us' <(tail -n 1 stopped.txt) || { cat stopped.txt; exit 1; }
-# After the controller dies, no base station is connected, which is not a success.
+# After the controller is killed, no base station is connected, so the run fails.
 "$RANLAB" controller flexran --listen 127.0.0.1:0 --http 127.0.0.1:0 --duration 60s --format ndjson >dying.txt &
 dying=$!
 mapfile -t dead < <(ports dying.txt)
@@ -77,7 +76,7 @@ done
 wait "$fleet"
 [[ $(field alive <fleet.txt) == 8 && $(field reconnects <fleet.txt) -ge 2 ]] || { cat fleet.txt; exit 1; }
 
-# With a RIB share that is too small, the controller drops messages, keeps their memory, and reports this.
+# With a RIB share that is too small, the controller drops messages, leaks their memory, and reports both.
 "$RANLAB" controller flexran --rib-share 0.001 --queue-messages 50 --listen 127.0.0.1:0 --http 127.0.0.1:0 \
     --duration 60s --format ndjson >short.txt &
 started+=($!)

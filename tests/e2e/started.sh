@@ -1,4 +1,4 @@
-# Sourced by scripts that start programs: stops the programs at the end of the script, and finds their
+# Sourced by scripts that start programs. Stops the programs at the end of the script, and finds the addresses of their
 # listeners.
 
 # Process ids of started programs.

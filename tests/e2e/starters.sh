@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The scenario that `bench new` writes for each rig is valid, with every setting written out too, and its
-# quick run draws a figure of two points.
+# The scenario that `bench new` writes for each rig is valid, also with `--all`, which writes every setting. Its quick run
+# draws a figure of two points.
 set -euo pipefail
 
 rigs=$("$RANLAB" bench list --format json | python3 -c 'import json,sys; print(*[r["name"] for r in json.load(sys.stdin)["rigs"]])')

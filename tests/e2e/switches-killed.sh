@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# kill -9 of a campaign with a third-party switch under test, for each kind of switch: its child processes
-# exit, and nothing remains: no processes, namespaces, kernel programs and tables, huge pages or files in
-# /run. It takes more than a minute; SWITCHES_KILLED=1 runs it, as the nightly job does.
+# Tests kill -9 of a campaign with a third-party switch under test, for each kind of switch. The processes of the campaign
+# exit, and none of its namespaces, kernel programs and tables, huge pages or files in /run remain. The test takes more than
+# a minute, so it runs only with SWITCHES_KILLED=1, as in the nightly job.
 # alone: testbeds
 set -euo pipefail
 [[ -n ${SWITCHES_KILLED:-} ]] || { echo "takes over a minute: SWITCHES_KILLED=1, or make nightly, runs it"; exit 77; }
@@ -29,9 +29,9 @@ TOML
 write rules acl
 write plain portfwd
 
-# traces PID: lists the resources of a campaign: processes below it, their network namespaces, and the kernel
-# programs and tables that they hold. files: lists files by which something could outlive its process. gone
-# FILE: lists which of all these still exist, and new files among them.
+# traces PID: lists the resources of a campaign: its processes, their network namespaces, and the kernel programs and tables
+# that they hold. files: lists files that could keep a resource after its process has exited. gone FILE: lists the resources
+# in FILE that still exist, and new files.
 cat >traces.py <<'PYTHON'
 import ctypes, json, os, platform, re, sys
 from pathlib import Path
@@ -74,7 +74,7 @@ def files():
 if sys.argv[1] == "files":
     print(json.dumps(files()))
 elif sys.argv[1] == "bpf":
-    # A short version of the check in `doctor`: a user who may query programs may load them.
+    # This is a simplified version of the check in `doctor`: a user who may query kernel programs may also load them.
     sys.exit(0 if os.path.exists("/proc/sys/kernel/bpf_stats_enabled") and os.geteuid() == 0 else 1)
 elif sys.argv[1] == "traces":
     parents = {pid: int((text(f"/proc/{pid}/stat").rpartition(")")[2].split() + [0, 0])[1]) for pid in pids()}
@@ -124,8 +124,8 @@ killed() {
     python3 traces.py traces "$pid" >traces.json
     kill -9 "$pid"
     wait "$pid" 2>/dev/null || true
-    # A worker that is starting a component exits within its grace period of 5 s, and all processes that it
-    # started with it.
+    # A worker that is starting a component exits within its grace period of 5 s. The processes that it has started exit
+    # with it.
     for _ in $(seq 150); do
         python3 traces.py gone traces.json >left.txt
         [[ -s left.txt ]] || break

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Third-party switches with one pipeline: an installed switch equals the oracle and is measured next to
-# ranlab's engine; for a missing switch, the point says how to install it and the run continues. For killed
-# campaigns see switches-killed.sh.
+# Tests third-party switches with one pipeline. The packets of an installed switch equal those of the oracle, and the switch
+# is measured like ranlab's engine. For a missing switch, the point's reason contains the command that installs it, and the
+# run continues. switches-killed.sh tests killed campaigns.
 # alone: testbeds
 set -euo pipefail
 cat >points.toml <<'TOML'
@@ -29,7 +29,8 @@ mode = "joint"
 duration = "300ms"
 repeats = 1
 TOML
-# holds FILE EXPRESSION: r is the final JSON object of a verb; p: points by engine, m: their means.
+# holds FILE EXPRESSION: evaluates the expression. r is the final JSON object of a verb, p its points by engine, and m their
+# means.
 holds() {
     python3 - "$1" "$2" <<'PYTHON'
 import json, sys
@@ -40,7 +41,7 @@ if not eval(sys.argv[2]):
     sys.exit(f"{sys.argv[2]} does not hold: {json.dumps(r)[:4000]}")
 PYTHON
 }
-# left: lists remains of switches started by ranlab: processes, folders, namespaces, DPDK files.
+# left: lists what switches started by ranlab have left: processes, namespaces, DPDK files.
 left() {
     pgrep -a -f 'ovs-vswitchd.*ranlab-part-|ovsdb-server.*ranlab-part-|dpdk-testpmd.*ranlab-part-' || true
     find /run/dpdk -type s 2>/dev/null || true

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Operators on one base station as programs: the virtualization controller between a base station and two
-# operators' slicing controllers. Each operator sees only its own UEs and its share, configures it, and does
-# not affect the other.
+# Tests two operators that share a base station. The virtualization controller runs between the base station and the slicing
+# controllers of the operators. Each operator sees only its own UEs and its own share, configures this share, and does not
+# affect the other operator.
 set -euo pipefail
 for tool in curl python3; do command -v "$tool" >tool.txt || { echo "$tool is not installed"; exit 77; }; done
 
@@ -46,7 +46,7 @@ shares = [rates[ue] / whole for ue in (1, 2, 3, 4)]
 wanted = [0.333, 0.333, 0.167, 0.167]
 assert all(abs(share - want) < 0.02 for share, want in zip(shares, wanted)), shares'
 
-# A CU with two DUs appears as two base stations. A hands a UE over from one to the other, and B cannot.
+# A CU with two DUs appears as two base stations. Operator A hands its UE over from one to the other, and B cannot do so.
 start virt2.txt controller virt --e2 tcp://127.0.0.1:0 --http 127.0.0.1:0 \
     --tenant "A:0.5:001.01@$(address a.txt e2)" --tenant "B:0.5:001.02@$(address b.txt e2)"
 start split.txt emulate --connect "$(address virt2.txt e2)" --kind split --dus 2 --nodes 4 --radio lte:50 --ues 4 \

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# demo, monitor and bench run: on a terminal the view is redrawn in place, with the width of the terminal; in
-# a pipe the output is plain lines.
+# Tests the output of `demo`, `xapp monitor` and `bench run`. On a terminal, the view is redrawn in place and fits the width
+# of the terminal. In a pipe, the output consists of plain lines.
 set -euo pipefail
 cat >campaign.toml <<'T'
 title = "on a terminal"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# ranlab ric --threads: 20 base stations and three xApps at each, controls and losses over two threads;
-# indications for xApps alone bypass the main thread. Then other scripts run unchanged with a RIC of two
-# threads.
+# Tests `ric --threads` with two threads, 20 base stations, and three xApps that subscribe to all of them: controls, losses,
+# and indications that bypass the main thread because only xApps receive them. Then other scripts run unchanged with a RIC
+# of two threads.
 set -euo pipefail
 here=$(dirname "$0")
 . "$here/started.sh"
@@ -16,7 +16,7 @@ started+=($!)
 more=$!
 started+=($more)
 nodes() { curl -fsS "$api/v1/nodes" | grep -o "\"connected\":$1" | wc -l; }
-# until_nodes COUNT STATE
+# until_nodes COUNT STATE: waits until COUNT base stations have the state STATE (true: connected).
 until_nodes() {
     for _ in {1..200}; do [[ $(nodes "$2") == "$1" ]] && return || sleep 0.05; done
     echo "$(nodes "$2") base stations have connected:$2, instead of $1"; exit 1

@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
-# tls://: a RIC, base stations and an xApp authenticate each other by certificates. A peer with another
-# certificate or none is refused with a reason, and so is a base station that is not on the list, or has
-# another certificate than the list requires.
+# Tests tls://. A RIC, base stations and an xApp authenticate each other by certificates. A peer without a valid certificate
+# is refused with a reason. So is a base station that is not on the list, or whose certificate is not the one on the list.
 set -euo pipefail
 source "$(dirname "$0")/started.sh"
 "$RANLAB" ric --help | grep -q -- --tls-key || { echo "this program was built without the feature tls"; exit 77; }
@@ -12,7 +11,7 @@ source "$(dirname "$0")/started.sh"
 "$RANLAB" tls issue others stranger --name gnb-1.lab
 mv others/stranger.* lab
 [[ $(stat -c %a lab/gnb-1.key) == 600 ]]
-# Existing files are not replaced, and another program can read the created ones.
+# Existing files are not replaced. OpenSSL accepts the certificates that were created.
 if "$RANLAB" tls issue lab gnb-1 2>refused.txt; then exit 1; fi
 grep -q 'File exists' refused.txt
 if command -v openssl >/dev/null; then

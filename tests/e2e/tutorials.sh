@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The tutorials of the documentation: each block runs, and prints what the page shows. TUTORIALS=all runs all
-# of them.
+# Runs the blocks of the tutorials in the documentation. Each block must print the output on the page. TUTORIALS=all runs
+# all tutorials.
 set -euo pipefail
 # alone: testbeds
 root=$(cd "$(dirname "$0")/../.." && pwd)

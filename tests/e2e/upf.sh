@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # long
-# A user plane function and its load, on loopback without privileges: sessions and packets in both directions,
-# a result for every request, policed rates, detected restarts, conformance. Also in network namespaces, where
-# this user may create them.
+# Tests a user plane function and its load generator on loopback, without privileges: sessions and packets in both
+# directions, a result for every request, policed rates, detected restarts, and conformance. If this user may create network
+# namespaces, the tests also run in these.
 # alone: testbeds
 set -euo pipefail
 pids=() spaces=()

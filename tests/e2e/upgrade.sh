@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Upgrade: scenarios, campaigns and configuration of earlier versions (tests/upgrade/VERSION) work in this one. A campaign is
-# shown, compared and resumed, and a computed scenario has the same results as then. OLD_RANLAB: a program of an earlier
-# version, whose base stations, RIC and xApps then work with those of this version.
+# Scenarios, campaigns and configuration of earlier versions (tests/upgrade/VERSION) work in this version. A stored campaign
+# is shown, compared and resumed. A scenario that is computed again has the same results. OLD_RANLAB: a program of an earlier
+# version; its base stations, RIC and xApps must then work with those of this version.
 set -euo pipefail
 here=$(cd "$(dirname "$0")/.." && pwd)
 source "$here/e2e/started.sh"
@@ -17,7 +17,7 @@ for version in "$here"/upgrade/*/; do
         gzip -dc "$stored" >"campaigns/$name/campaign.sqlite"
         "$RANLAB" bench report "campaigns/$name" >report.txt 2>&1 || { echo "$stored"; cat report.txt; exit 1; }
         [[ -s campaigns/$name/report.html && -s campaigns/$name/points.csv ]]
-        # Each point of the campaign is there, with its metrics.
+        # The campaign still has each point, with its metrics.
         "$RANLAB" bench compare "campaigns/$name" "campaigns/$name" --format json >compare.json
         python3 - "$stored" <<'EOF'
 import json, sys

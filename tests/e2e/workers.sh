@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Workers that a campaign finds through a NATS server: their list, a load divided among them, and one that is
-# killed during a repeat.
+# Tests workers that a campaign finds through a NATS server: their list, a load that is divided among them, and a worker
+# that is killed during a repeat.
 set -euo pipefail
 . "$(dirname "$0")/started.sh"
 nats=$(command -v nats-server || echo /usr/sbin/nats-server)
@@ -13,7 +13,7 @@ refused() {
     [[ $code == "$1" ]] && grep -q -- "$2" refused.txt || { echo "exit $code:"; cat refused.txt; exit 1; }
 }
 refused 2 "nats://HOST:PORT" worker --find http://127.0.0.1:1
-# The scheme may be omitted, because only one is supported.
+# The scheme may be omitted, because only `nats` is supported.
 refused 3 "no NATS server at nats://127.0.0.1:1" worker --find 127.0.0.1:1
 refused 2 "--listen" worker --bus "$bus"
 refused 2 "--advertise" worker --listen 0.0.0.0:0 --allow 127.0.0.1 --bus "$bus"

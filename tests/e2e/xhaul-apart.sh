@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The live Xhaul with the two ends of its cable on two machines: two network namespaces with a worker in each,
-# reached through a substitute for ssh; errors for a missing port, and for a lost machine.
+# Tests the live Xhaul with the two ends of its cable on two machines. The machines are network namespaces with a worker in
+# each, which a substitute for ssh reaches. A missing port and a lost machine are reported as errors.
 # alone: testbeds
 set -euo pipefail
 near=rlA$$ far=rlB$$

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Campaigns of the published figures resume with the same command, although a choice of a setting looks like a
-# duration; a stored result of one draws its box plots from the quartiles of the metric.
+# The same command resumes a campaign of a published figure, although the text of one of its settings looks like a duration.
+# Stored results contain the quartiles of a metric, from which its box plots are drawn.
 set -euo pipefail
 here=$(cd "$(dirname "$0")/../.." && pwd)
 scenarios=${SCENARIOS:-$here/scenarios}

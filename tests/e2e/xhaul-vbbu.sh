@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A user-provided vBBU on the live network: substitutes for CU and DU run in the namespaces of the nodes,
-# their frames are counted in both directions, their exit is reported, and nothing remains, after kill -9 too.
+# Tests a user-provided vBBU on the live network. Substitutes for CU and DU run in the namespaces of the nodes. Their frames
+# are counted in both directions, and their exit is reported. Nothing remains, even after kill -9.
 # alone: testbeds
 set -euo pipefail
 here=$(cd "$(dirname "$0")/../.." && pwd)

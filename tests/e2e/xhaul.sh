@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# One Xhaul scenario with three answers. The simulation gives one digest in two processes and on any number of
-# threads, and stays within its bound; the bound needs no simulation; live runs where this user may create
-# namespaces, leaves nothing behind, and cleans up after kill -9.
+# Tests one Xhaul scenario in its three tiers. The simulation gives the same digest in two processes and with any number of
+# threads, and its delays stay within the bound. The bound is computed without a simulation. The live network runs if this
+# user may create namespaces, and leaves nothing behind, even after kill -9.
 # alone: testbeds
 set -euo pipefail
 cleanup() { [[ -z ${pid:-} ]] || kill "$pid" 2>/dev/null || true; }
@@ -86,8 +86,8 @@ holds live.json 'm["cost_dl_of_port"] > 0 and m["cost_ul_of_port"] > 0'
 holds live.json 'any("live: 99 % of frames take at most" in s for s in r["verdict"])'
 [[ $(ours) == 0 ]]
 
-# told FILE PROGRAM EXPRESSION: checks the result of a program next to the built-in probe, or that it is
-# reported as missing.
+# told FILE PROGRAM EXPRESSION: if PROGRAM is installed, evaluates the expression about its result. Otherwise, checks that the
+# program is reported as missing.
 told() {
     if command -v "$2" >/dev/null; then holds "$1" "$3"; else holds "$1" "'install' in r['points'][0]['reason']"; fi
 }

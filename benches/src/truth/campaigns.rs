@@ -1,4 +1,4 @@
-//! Campaigns with rigs in virtual time, and the coverage of their results.
+//! Campaigns with rigs in virtual time. Counts how often their results cover the known answer.
 
 use ranlab_campaign::answer::Answer;
 use ranlab_campaign::mock::MockRig;
@@ -19,7 +19,7 @@ pub(super) fn mock() -> Box<dyn Rig> {
 
 /// Question with a known answer.
 pub(super) struct Question {
-    /// Names of the question and of the system.
+    /// Name of the row, which names the system and the question.
     pub(super) name: &'static str,
     /// Text of the scenario without title and rig. The suite sets `measure.seed`.
     pub(super) text: String,
@@ -59,7 +59,7 @@ pub(super) fn row(question: &Question, seeds: u64) -> Row {
         Some((results.answer(point, question.metric)?, point.values(question.metric)))
     });
     let covers = |(answer, _): &&(Answer, Vec<f64>)| {
-        // Sums in a different order differ in their last digits.
+        // The last digits of a sum depend on the order of its terms.
         let slack = question.truth.abs() * 1e-9;
         answer.interval.is_some_and(|(low, high)| (low - slack..=high + slack).contains(&question.truth))
     };

@@ -1,4 +1,4 @@
-//! Decisions about a difference, from comparisons of campaigns with a known difference.
+//! Comparisons of two campaigns with a known difference. Counts wrong and correct decisions about the difference.
 
 use ranlab_report::compare::{Finding, Options, compare};
 

@@ -1,4 +1,4 @@
-//! Scaling laws with known parameters.
+//! Fits of a scaling law with known parameters.
 
 use ranlab_campaign::usl;
 

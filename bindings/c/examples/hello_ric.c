@@ -56,7 +56,7 @@ static void accept_on(ranlab_ric *ric, struct peer *listener) {
     p->fd = fd, p->have = p->queued = p->sent = 0;
     epoll_ctl(loop, EPOLL_CTL_ADD, fd, &(struct epoll_event){ .events = EPOLLIN, .data.ptr = p });
 }
-static void flush(ranlab_ric *ric, struct peer *p) { /* data that the kernel does not accept is kept here, further PDUs in the RIC */
+static void flush(ranlab_ric *ric, struct peer *p) { /* data that the kernel does not accept stays here; further PDUs stay in the RIC */
     for (ssize_t n = 0; n >= 0; n = send(p->fd, p->out + p->sent, p->queued - p->sent, MSG_DONTWAIT | MSG_NOSIGNAL), p->sent += n > 0 ? (size_t)n : 0) {
         size_t len = 0;
         if (p->sent < p->queued) continue;

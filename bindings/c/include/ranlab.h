@@ -68,8 +68,8 @@ enum {
     RANLAB_ERR_UNKNOWN_CONTROL = 19,     /* no control is being handled, or its response is no longer awaited */
     RANLAB_ERR_MODEL = 20,               /* the library has no service model with this OID */
     RANLAB_ERR_NOT_OF_MODEL = 21,        /* the bytes are not valid in the service model, or the report period is not supported */
-    RANLAB_ERR_ORDER = 22,               /* no base station can carry out the order: why names the value and what is allowed */
-    RANLAB_ERR_NOT_OFFERED = 23          /* the node's RAN function definition does not list it: why says what it lists */
+    RANLAB_ERR_ORDER = 22,               /* no base station can execute the order; why names the value and the allowed range */
+    RANLAB_ERR_NOT_OFFERED = 23          /* the node's RAN function definition does not list it; why names what it lists */
 };
 
 enum { /* ranlab_event.kind */
@@ -224,7 +224,7 @@ typedef struct ranlab_kpm {
 const char *ranlab_error_text(int32_t error);
 
 int32_t ranlab_agent_new(const ranlab_agent_config *config, ranlab_agent **agent);
-/* NULL is allowed. A callback of this agent gets RANLAB_ERR_BUSY, and the agent is not freed. */
+/* NULL is allowed. If a callback of this agent calls it, RANLAB_ERR_BUSY is returned, and the agent is not freed. */
 int32_t ranlab_agent_free(ranlab_agent *agent);
 
 /* Writes the RAN function id to id, which may be NULL. */
@@ -235,8 +235,8 @@ int32_t ranlab_agent_register_kpm(ranlab_agent *agent, const ranlab_kpm *kpm, vo
 int32_t ranlab_agent_add_controller(ranlab_agent *agent, uint64_t now_ns, const char *address, uint32_t *controller);
 int32_t ranlab_agent_remove_controller(ranlab_agent *agent, uint64_t now_ns, uint32_t controller);
 
-/* UEs that controllers see: the first controller sees all, a further one those associated with it. A UE must have arrived
- * before it can be associated. ue is its number in KPM. */
+/* The first controller sees all UEs; any other controller sees only the UEs that are associated with it. A UE must have arrived
+ * before it can be associated. ue is the number of the UE in KPM. */
 int32_t ranlab_agent_ue_arrived(ranlab_agent *agent, uint64_t ue);
 int32_t ranlab_agent_ue_left(ranlab_agent *agent, uint64_t ue);
 int32_t ranlab_agent_associate_ue(ranlab_agent *agent, uint64_t ue, uint32_t controller);
@@ -266,7 +266,7 @@ int32_t ranlab_context_indicate(ranlab_context *ctx, uint64_t subscription, uint
 int32_t ranlab_context_insert(ranlab_context *ctx, const ranlab_insert *insert);
 /* Schedules on_wake. The earliest time set since the last on_wake applies. */
 int32_t ranlab_context_wake_at(ranlab_context *ctx, uint64_t at_ns);
-/* Sets the outcome in the response to the current control or query, whether executed or refused: bytes of the service model. */
+/* Sets the outcome (bytes of the service model) in the response to the current control or query, executed or refused. */
 int32_t ranlab_context_outcome(ranlab_context *ctx, const uint8_t *outcome, size_t outcome_len);
 /* Defers the response in on_control, which then returns RANLAB_CONTROL_DONE. A later callback of the same function sends it
  * with ranlab_context_answer. RANLAB_ERR_UNKNOWN_CONTROL: no control is being handled, or 1,024 are deferred already. */

@@ -85,17 +85,18 @@ typedef struct ranlab_outcome {
     const char *why;        /* never NULL */
 } ranlab_outcome;
 
-/* Orders of RC and choices of KPM are checked before they leave. why gets the reason of a refusal, why_max characters at most with
- * its NUL, and is empty after a success; it may be NULL. */
+/* Orders of RC and choices of KPM are checked before they are sent. If one is refused, the reason is written to why: at most
+ * why_max characters, including the NUL. After a success, why is empty. why may be NULL. */
 
-/* What a slice gets of the carrier, %: dedicated <= min <= max <= 100; in an order dedicated and min each sum up to 100 at most. */
+/* Share of a slice in the carrier, in %: dedicated <= min <= max <= 100. In an order, all dedicated and all min each sum up to at
+ * most 100. */
 typedef struct ranlab_quota {
     uint16_t mcc, mnc;
     uint8_t mnc_digits; /* 2 or 3; 0: the node's network */
     uint8_t sst;
-    uint8_t min;        /* guaranteed; others use what the slice leaves */
-    uint8_t max;        /* limit; maxima may sum up to more than 100 */
-    uint8_t dedicated;  /* kept for the slice, used or not */
+    uint8_t min;        /* guaranteed share; other slices use what this slice leaves idle */
+    uint8_t max;        /* largest share; all max may sum up to more than 100 */
+    uint8_t dedicated;  /* reserved share; stays unused if the slice does not use it */
     uint32_t sd;        /* 24 bits; RANLAB_NO_SD: none */
 } ranlab_quota;
 
@@ -105,12 +106,12 @@ enum { RANLAB_ORDER_QUOTAS = 0, RANLAB_ORDER_HANDOVER = 1 };
 typedef struct ranlab_order {
     uint32_t node;
     uint32_t kind;              /* RANLAB_ORDER_* */
-    uint8_t acknowledge;        /* 1: the node answers even if all went well */
-    uint8_t mnc_digits;         /* of HANDOVER, the cell's network: 2 or 3; 0: the node's */
+    uint8_t acknowledge;        /* 1: request a response on success, too */
+    uint8_t mnc_digits;         /* for HANDOVER, the network of the cell: 2 or 3; 0: the node's network */
     uint16_t mcc, mnc;
-    uint64_t cell;              /* of HANDOVER: NR cell identity, 36 bits */
-    const char *ue;             /* "17", or parts as reports have them: "amf=1,f1ap=2"; NULL for QUOTAS: about no UE */
-    const ranlab_quota *quotas; /* of QUOTAS */
+    uint64_t cell;              /* for HANDOVER: NR cell identity, 36 bits */
+    const char *ue;             /* number ("17"), or identity as in reports ("amf=1,f1ap=2"); NULL for QUOTAS */
+    const ranlab_quota *quotas; /* for QUOTAS */
     size_t quotas_len;          /* 1 to 1024 */
     char *why;
     size_t why_max;
@@ -119,28 +120,28 @@ typedef struct ranlab_order {
 /* A control as JSON, by the names of the model's ASN.1 or JSON schema. */
 typedef struct ranlab_values {
     const char *oid;
-    const uint8_t *definition; /* of the node's RAN function; length 0: what it offers is not checked */
+    const uint8_t *definition; /* definition of the node's RAN function; length 0: not checked whether the node offers the control */
     size_t definition_len;
-    const char *header;        /* JSON; NULL: the model has none */
+    const char *header;        /* JSON; NULL: the model has no header */
     const char *message;       /* JSON */
     char *why;
     size_t why_max;
 } ranlab_values;
 
-/* Writes header and message of a control whose values have the types and ranges of the model. RANLAB_ERR_ORDER, _NOT_OFFERED and
- * _NOT_OF_MODEL: why names the fault. With RANLAB_ERR_BUFFER_TOO_SMALL both lengths are what is needed. */
+/* Checks the values against the types and ranges of the model, and writes header and message of the control. With RANLAB_ERR_ORDER,
+ * _NOT_OFFERED or _NOT_OF_MODEL, why names the fault. With RANLAB_ERR_BUFFER_TOO_SMALL, both lengths are the required sizes. */
 int32_t ranlab_model_control(const ranlab_values *values, uint8_t *header, size_t header_max, size_t *header_len,
                              uint8_t *message, size_t message_max, size_t *message_len);
 
 /* Measurements of KPM by name, for ranlab_xapp_kpm_action and ranlab_iapp_kpm_action. */
 typedef struct ranlab_kpm_choice {
     uint32_t node;
-    uint32_t part;            /* 0, 1, ...: of a choice whose reports are too large for one subscription; length 0: no such part */
-    uint32_t style;           /* 1 to 5; 0: by what is chosen */
-    uint32_t period_ms;       /* of the reports */
-    uint32_t granularity_ms;  /* of a value; 0: period_ms */
+    uint32_t part;            /* 0, 1, ...: index of the definition, if one is not enough; the written length is 0 after the last */
+    uint32_t style;           /* report style, 1 to 5; 0: the style that fits the choice */
+    uint32_t period_ms;       /* reporting period */
+    uint32_t granularity_ms;  /* granularity period of a value; 0: period_ms */
     const char *measurements; /* "DRB.UEThpDl,RRU.PrbTotDl"; NULL: all that the node offers */
-    const char *ues;          /* "amf=1,f1ap=2;amf=3": UEs with ; between; NULL: all */
+    const char *ues;          /* UEs, separated by semicolons: "amf=1,f1ap=2;amf=3"; NULL: all */
     const char *snssai;       /* "1" or "1-010203"; NULL: all slices */
     const char *cell;         /* "505.01/000000010"; NULL: any */
     char *why;

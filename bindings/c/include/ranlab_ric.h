@@ -72,7 +72,7 @@ typedef struct ranlab_iapp {
 } ranlab_iapp;
 
 int32_t ranlab_ric_new(const ranlab_ric_config *config, ranlab_ric **ric);
-/* NULL is allowed. A callback of this RIC gets RANLAB_ERR_BUSY, and the RIC is not freed. */
+/* NULL is allowed. If a callback of this RIC calls it, RANLAB_ERR_BUSY is returned, and the RIC is not freed. */
 int32_t ranlab_ric_free(ranlab_ric *ric);
 /* At most 256 iApps. The next call reports the existing nodes to it. iapp_number, for _rouse, may be NULL. */
 int32_t ranlab_ric_add_iapp(ranlab_ric *ric, const ranlab_iapp *iapp, void *userdata, uint32_t *iapp_number);
@@ -101,7 +101,7 @@ int32_t ranlab_iapp_subscribe(ranlab_iapp_context *ctx, const ranlab_wanted *wan
 int32_t ranlab_iapp_unsubscribe(ranlab_iapp_context *ctx, uint64_t subscription);
 /* on_outcome follows if an acknowledgement was requested or the control failed. */
 int32_t ranlab_iapp_control(ranlab_iapp_context *ctx, const ranlab_command *command, uint64_t *request);
-/* As ranlab_iapp_control, with an order of RC as values. RANLAB_ERR_ORDER, _NOT_OFFERED: nothing is sent, order->why says why. */
+/* Like ranlab_iapp_control, for an order of RC. With RANLAB_ERR_ORDER or _NOT_OFFERED, nothing is sent; order->why is the reason. */
 int32_t ranlab_iapp_order(ranlab_iapp_context *ctx, const ranlab_order *order, uint64_t *request);
 /* Writes the action definition for measurements of KPM at a node, and its length. */
 int32_t ranlab_iapp_kpm_action(ranlab_iapp_context *ctx, const ranlab_kpm_choice *choice, uint8_t *action,

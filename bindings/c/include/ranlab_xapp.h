@@ -78,7 +78,7 @@ int32_t ranlab_xapp_unsubscribe(ranlab_xapp *xapp, uint64_t now_ns, uint64_t sub
 int32_t ranlab_xapp_unsubscribe_all(ranlab_xapp *xapp, uint64_t now_ns, uint64_t standing);
 /* RANLAB_XAPP_OUTCOME follows if an acknowledgement was requested or the control failed. */
 int32_t ranlab_xapp_control(ranlab_xapp *xapp, uint64_t now_ns, const ranlab_command *command, uint64_t *request);
-/* As ranlab_xapp_control, with an order of RC as values. RANLAB_ERR_ORDER, _NOT_OFFERED: nothing is sent, order->why says why. */
+/* Like ranlab_xapp_control, for an order of RC. With RANLAB_ERR_ORDER or _NOT_OFFERED, nothing is sent; order->why is the reason. */
 int32_t ranlab_xapp_order(ranlab_xapp *xapp, uint64_t now_ns, const ranlab_order *order, uint64_t *request);
 /* Writes the action definition for measurements of KPM at a node, and its length. */
 int32_t ranlab_xapp_kpm_action(ranlab_xapp *xapp, const ranlab_kpm_choice *choice, uint8_t *action, size_t action_max,

@@ -58,8 +58,8 @@ pub(crate) fn boundary(body: impl FnOnce() -> Result<(), i32>) -> i32 {
         Ok(Ok(())) => RANLAB_OK,
         Ok(Err(error)) => error,
         Err(panic) => {
-            // Dropping the panic payload might panic again and cross the boundary. It is leaked, at most once per
-            // machine.
+            // Dropping the panic payload might panic again and cross the boundary. The payload is therefore leaked, at
+            // most once per state machine.
             std::mem::forget(panic);
             RANLAB_ERR_PANIC
         }

@@ -110,7 +110,7 @@ impl RanFunction for Callbacks {
             actions: actions.as_ptr(),
             actions_len: actions.len(),
         };
-        // SAFETY: a callback of the registered type; all pointers outlive the call.
+        // SAFETY: the callback has the registered type, and all pointers outlive the call.
         let (admitted, _) = call(ctx, |ctx| unsafe { (self.on_subscription)(self.userdata, ctx, &request) });
         let admitted = actions.iter().enumerate().filter(|(i, _)| *i < 32 && admitted >> i & 1 == 1);
         let admitted = admitted.map(|(_, action)| action.id).collect();
@@ -118,7 +118,7 @@ impl RanFunction for Callbacks {
     }
 
     fn on_subscription_delete(&mut self, ctx: &mut FunctionContext<'_>, id: SubscriptionId) {
-        // SAFETY: a callback of the registered type.
+        // SAFETY: the callback has the registered type.
         call(ctx, |ctx| unsafe { (self.on_subscription_delete)(self.userdata, ctx, id.0) });
     }
 
@@ -139,7 +139,7 @@ impl RanFunction for Callbacks {
             call_process_id: control.call_process_id.map_or(std::ptr::null(), |id| id.as_ptr()),
             call_process_id_len: control.call_process_id.map_or(0, Bytes::len),
         };
-        // SAFETY: a callback of the registered type; all pointers outlive the call.
+        // SAFETY: the callback has the registered type, and all pointers outlive the call.
         let (status, outcome) = call(ctx, |ctx| unsafe { on_control(self.userdata, ctx, &request) });
         answer(ctx, status, outcome)
     }
@@ -154,7 +154,7 @@ impl RanFunction for Callbacks {
             definition: query.definition.as_ptr(),
             definition_len: query.definition.len(),
         };
-        // SAFETY: a callback of the registered type; all pointers outlive the call.
+        // SAFETY: the callback has the registered type, and all pointers outlive the call.
         let (status, outcome) = call(ctx, |ctx| unsafe { on_query(self.userdata, ctx, &request) });
         match status {
             RANLAB_CONTROL_DONE => Ok(outcome.unwrap_or_default()),
@@ -165,7 +165,7 @@ impl RanFunction for Callbacks {
 
     fn on_wake(&mut self, ctx: &mut FunctionContext<'_>) {
         if let Some(on_wake) = self.on_wake {
-            // SAFETY: a callback of the registered type.
+            // SAFETY: the callback has the registered type.
             call(ctx, |ctx| unsafe { on_wake(self.userdata, ctx) });
         }
     }

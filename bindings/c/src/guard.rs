@@ -1,5 +1,5 @@
-//! Code shared by all machines behind a C pointer: one caller at a time, no call after a panic, and PDUs without heap
-//! allocation.
+//! Code shared by all state machines that C programs use through a pointer. It allows one caller at a time and no call
+//! after a panic, and handles PDUs without heap allocation.
 use crate::error::*;
 use bytes::{Bytes, BytesMut};
 use ranlab_e2::Frame;
@@ -11,11 +11,11 @@ use std::mem::MaybeUninit;
 /// receiving and sending do not allocate.
 pub(crate) const POOL_BYTES: usize = 64 << 10;
 
-/// A machine that checks whether a call is allowed.
+/// A state machine, with the check whether a call is allowed.
 pub(crate) struct Guarded<T> {
-    /// The machine, which is borrowed while a callback runs. Recursive calls are therefore rejected.
+    /// The state machine. It is borrowed while a callback runs, so recursive calls are rejected.
     inner: RefCell<T>,
-    /// Whether a panic may have left the machine inconsistent.
+    /// Whether a panic may have left the state machine inconsistent.
     broken: Cell<bool>,
 }
 
@@ -24,7 +24,7 @@ impl<T> Guarded<T> {
         Self { inner: RefCell::new(inner), broken: Cell::new(false) }
     }
 
-    /// Runs the body of a function with the machine.
+    /// Runs the body of a function with the state machine.
     pub(crate) fn with(&self, body: impl FnOnce(&mut T) -> Result<(), i32>) -> i32 {
         if self.broken.get() {
             return RANLAB_ERR_PANIC;
@@ -34,7 +34,7 @@ impl<T> Guarded<T> {
         outcome
     }
 
-    /// Returns whether a callback of the machine is running.
+    /// Returns whether a callback of the state machine is running.
     pub(crate) fn is_busy(&self) -> bool {
         self.inner.try_borrow_mut().is_err()
     }
@@ -46,7 +46,7 @@ macro_rules! handle {
         /// Documented in `include/ranlab*.h`.
         pub struct $name($crate::guard::Guarded<Inner>);
 
-        /// Runs the body of a function with the machine behind a pointer.
+        /// Runs the body of a function with the state machine behind a pointer.
         ///
         /// # Safety
         /// `handle` is null or was returned by its `_new` and not freed, and no other thread uses it.
@@ -70,7 +70,7 @@ macro_rules! handle {
                 if shared.0.is_busy() {
                     return Err(RANLAB_ERR_BUSY);
                 }
-                // SAFETY: created by `Box::into_raw` in `give`, freed once, and not in use by a callback.
+                // SAFETY: `give` created the pointer by `Box::into_raw`. It is freed once, and no callback uses it.
                 drop(unsafe { Box::from_raw(handle) });
                 Ok(())
             })

@@ -52,7 +52,7 @@ pub struct ranlab_iapp_context {
 #[derive(Clone, Default)]
 pub(crate) struct Nodes(Arc<Mutex<Numbers<Known>>>);
 
-/// A node, and the number of iApps that were informed of its addition and not yet of its removal.
+/// A node, and the number of iApps that have been informed of its addition but not yet of its removal.
 struct Known {
     info: NodeInfo,
     told: usize,
@@ -77,8 +77,8 @@ impl Nodes {
         number
     }
 
-    /// Records that an iApp was informed of the removal of a node. The number of the node is released with the last
-    /// iApp.
+    /// Records that an iApp was informed of the removal of a node. When all iApps have been informed, the number of the
+    /// node is released.
     fn told_gone(&self, info: &NodeInfo) {
         let mut numbers = self.lock();
         let known = numbers.enter(info.id, || Known { info: info.clone(), told: 0 }).1;
@@ -143,7 +143,7 @@ impl Callbacks {
         if let Some(on_node) = self.iapp.on_node {
             let state = (Some(info.version), info.connected);
             let described = Described::new(number, &info.id, info.kind, state, &info.functions);
-            // SAFETY: a callback of the registered type; all pointers outlive the call.
+            // SAFETY: the callback has the registered type, and all pointers outlive the call.
             unsafe { on_node(self.userdata, ctx, change, described.as_ptr()) }
         }
         if change == RANLAB_NODE_REMOVED {
@@ -168,7 +168,7 @@ impl Callbacks {
             admitted_len: admitted.len(),
             why: why.as_ref().map_or(c"".as_ptr(), |why| why.as_ptr()),
         };
-        // SAFETY: a callback of the registered type; all pointers outlive the call.
+        // SAFETY: the callback has the registered type, and all pointers outlive the call.
         unsafe { on_subscription(self.userdata, ctx, &news) }
     }
 
@@ -187,7 +187,7 @@ impl Callbacks {
             (received.header, received.message),
             received.call_process_id,
         );
-        // SAFETY: a callback of the registered type; all pointers outlive the call.
+        // SAFETY: the callback has the registered type, and all pointers outlive the call.
         unsafe { on_indication(self.userdata, ctx, &indication) }
     }
 
@@ -204,7 +204,7 @@ impl Callbacks {
             outcome_len: octets.as_ref().map_or(0, Bytes::len),
             why: why.as_ptr(),
         };
-        // SAFETY: a callback of the registered type; all pointers outlive the call.
+        // SAFETY: the callback has the registered type, and all pointers outlive the call.
         unsafe { on_outcome(self.userdata, ctx, &news) }
     }
 }
@@ -239,7 +239,7 @@ impl IApp for Callbacks {
             }
             IAppInput::Timer(_) | IAppInput::Roused => {
                 if let Some(on_wake) = self.iapp.on_wake {
-                    // SAFETY: a callback of the registered type.
+                    // SAFETY: the callback has the registered type.
                     unsafe { on_wake(self.userdata, ctx) }
                 }
             }

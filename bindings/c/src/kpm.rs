@@ -55,7 +55,7 @@ impl KpmSource for Source {
     }
 
     fn tstamp_us(&self, _: Time) -> i64 {
-        // SAFETY: a callback of the registered type.
+        // SAFETY: the callback has the registered type.
         unsafe { (self.time_us)(self.userdata) }
     }
 }

@@ -208,8 +208,8 @@ impl ranlab_order {
 }
 
 impl ranlab_kpm_choice {
-    /// Returns the action definition of one part of the choice, for a node's function KPM. The result is empty if the
-    /// part does not exist.
+    /// Returns the action definition with the index `part` for the node's KPM function. A choice may need several
+    /// definitions. The result is empty if there is no definition with this index.
     ///
     /// # Safety
     ///

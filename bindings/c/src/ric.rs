@@ -57,7 +57,7 @@ struct Inner {
     last_connection: u64,
     /// Open connections, each with a frame that did not fit into the caller's buffer, if any.
     connections: BTreeMap<u64, Option<Frame>>,
-    /// Connections with frames that the program was asked to transmit and has not taken completely.
+    /// Connections with queued frames that the program has been asked to transmit and has not yet taken.
     undrained: Vec<ConnId>,
     pool: Pool,
     text: Text,

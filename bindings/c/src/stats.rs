@@ -119,9 +119,9 @@ unsafe impl<R: Send> Send for Source<R> {}
 
 impl<R: Row + Send> StatsSource for Source<R> {
     fn fill(&mut self, _: Time, ues: UeFilter<'_>, out: &mut Vec<u8>) {
-        // SAFETY: a callback of the registered type, which gets a buffer with the stated number of rows.
+        // SAFETY: the callback has the registered type, and gets a buffer with the stated number of rows.
         let given = unsafe { (self.read)(self.userdata, self.rows.as_mut_ptr(), self.rows.len()) };
-        // SAFETY: a callback of the registered type.
+        // SAFETY: the callback has the registered type.
         let time_us = unsafe { (self.time_us)(self.userdata) };
         let given = given.min(self.rows.len());
         let mut shown = 0;

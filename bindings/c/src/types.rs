@@ -177,7 +177,7 @@ pub(crate) unsafe fn octets<'a>(at: *const u8, len: usize) -> Result<&'a [u8], i
     if isize::try_from(len).is_err() {
         return Err(RANLAB_ERR_INVALID);
     }
-    // SAFETY: not null, not longer than an object can be, and guaranteed by the caller.
+    // SAFETY: the pointer is not null, and `len` is at most `isize::MAX`. The caller guarantees the rest.
     Ok(unsafe { std::slice::from_raw_parts(at, len) })
 }
 
@@ -189,7 +189,7 @@ pub(crate) unsafe fn string<'a>(at: *const c_char) -> Result<&'a str, i32> {
     if at.is_null() {
         return Err(RANLAB_ERR_NULL);
     }
-    // SAFETY: not null, and guaranteed by the caller.
+    // SAFETY: the pointer is not null. The caller guarantees the rest.
     unsafe { CStr::from_ptr(at) }.to_str().map_err(|_| RANLAB_ERR_INVALID)
 }
 
@@ -198,6 +198,6 @@ pub(crate) unsafe fn string<'a>(at: *const c_char) -> Result<&'a str, i32> {
 /// # Safety
 /// `at` is null or points to memory for a `T` that is not in use elsewhere during `'a`.
 pub(crate) unsafe fn out<'a, T>(at: *mut T) -> Result<&'a mut MaybeUninit<T>, i32> {
-    // SAFETY: guaranteed by the caller; an uninitialized value only needs memory.
+    // SAFETY: the caller guarantees memory for a `T`, which is all that an uninitialized value needs.
     unsafe { at.cast::<MaybeUninit<T>>().as_mut() }.ok_or(RANLAB_ERR_NULL)
 }

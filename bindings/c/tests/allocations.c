@@ -1,6 +1,6 @@
-/* Counts heap allocations per 1000 calls, from the 200th on, of the function selected by COUNTED that transfers PDUs, and prints the
- * number on stderr. Linked with -Wl,--wrap=FUNCTION: ranlab_context_indicate, ranlab_agent_transmit, ranlab_ric_receive or
- * ranlab_xapp_receive. Aborts if the program starts a thread. */
+/* Counts the heap allocations in every 1000 calls of a function that transfers PDUs, after the first 200 calls, and prints the number
+ * on stderr. COUNTED selects the function. Linked with -Wl,--wrap=FUNCTION: ranlab_context_indicate, ranlab_agent_transmit,
+ * ranlab_ric_receive or ranlab_xapp_receive. Aborts if the program starts a thread. */
 #include "ranlab_ric.h"
 #include "ranlab_xapp.h"
 #include <pthread.h>

@@ -288,7 +288,7 @@ fn c_xapp_subscribes_and_controls_through_rust_ric() {
     });
 }
 
-/// Compiles a program that counts heap allocations per calls of a function.
+/// Compiles a program that counts the heap allocations in calls of a function.
 fn counted(folder: &str, name: &str, number: u32, function: &str) -> PathBuf {
     let counter = manifest_dir().join("tests/allocations.c");
     let source = manifest_dir().join(folder).join(format!("{name}.c"));

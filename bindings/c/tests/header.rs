@@ -76,7 +76,7 @@ macro_rules! layout {
         let size = size_of::<$t>();
         let align = align_of::<$t>();
         writeln!($source, "_Static_assert(sizeof({name}) == {size} && _Alignof({name}) == {align}, \"{name}\");").unwrap();
-        // A field that the struct lacks changes the sum of the sizes. A field that this list lacks causes a warning.
+        // A field that is missing in the C struct changes its size. A field that is missing in this list causes a warning.
         $( let field = stringify!($f);
         let offset = offset_of!($t, $f);
         writeln!($source, "_Static_assert(offsetof({name}, {field}) == {offset}, \"{name}.{field}\");").unwrap(); )+
@@ -89,7 +89,7 @@ macro_rules! numbers {
     )+ };
 }
 
-/// All headers, in the order of inclusion.
+/// All headers, in the order in which they include each other.
 const HEADERS: [&str; 5] = ["ranlab.h", "ranlab_stats.h", "ranlab_nodes.h", "ranlab_ric.h", "ranlab_xapp.h"];
 
 fn headers() -> String {

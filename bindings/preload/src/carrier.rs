@@ -158,7 +158,7 @@ impl Carrier {
             // SAFETY: the kernel writes at most `EVENTS` events to the array, which is not shared.
             let ready =
                 unsafe { libc::epoll_wait(self.epoll.as_raw_fd(), events.as_mut_ptr(), EVENTS as c_int, -1) };
-            // Returns to the loop if interrupted.
+            // After an error, such as an interrupt by a signal, there are no events.
             for event in &events[..usize::try_from(ready).unwrap_or(0)] {
                 let token = event.u64;
                 let watched =

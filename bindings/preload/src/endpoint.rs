@@ -316,7 +316,7 @@ impl Endpoint {
 
     /// Accepts a new connection.
     pub(crate) fn arrivals(self: &Arc<Self>, listener: &Listener) {
-        // The connection belongs to another user or has already been closed.
+        // `accept` fails if the connection belongs to another user, or has already been closed.
         let Ok((link, _)) = listener.accept() else { return };
         let mut state = self.lock();
         if state.listener.is_none() || state.accepted.len() >= NEWCOMERS_MAX {

@@ -19,8 +19,8 @@ use crate::{address, table};
 /// Defines each hook. For an emulated descriptor, it evaluates the expression after `=>` with the endpoint. Otherwise
 /// it calls libc's function.
 ///
-/// Every `unsafe` block relies on the caller to fulfil the requirements of the function's manual page, i.e. that
-/// pointers are valid for the given lengths.
+/// Every `unsafe` block relies on the caller to fulfil the requirements of the function's manual page. In particular,
+/// pointers must be valid for the given lengths.
 macro_rules! hooks {
     ($($name:ident($fd:ident $(, $argument:ident: $type:ty)*) -> $result:ty, |$endpoint:ident| $work:expr;)*) => {$(
         /// Implements the function of the same name in section 2 of the manual.
@@ -135,7 +135,7 @@ hooks! {
         received_plainly(&endpoint, fd, to, length, 0, std::ptr::null_mut(), std::ptr::null_mut())
     };
     dup(fd) -> c_int, |endpoint| {
-        // SAFETY: dup(2) takes a number only.
+        // SAFETY: dup(2) takes only a number.
         duplicated(&endpoint, unsafe { real::dup(fd) })
     };
 }
@@ -148,7 +148,7 @@ hooks! {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn socket(domain: c_int, kind: c_int, protocol: c_int) -> c_int {
     if protocol != libc::IPPROTO_SCTP || folder().is_none() {
-        // SAFETY: it takes numbers only.
+        // SAFETY: socket(2) takes only numbers.
         return unsafe { real::socket(domain, kind, protocol) };
     }
     answer(|| {
@@ -260,13 +260,13 @@ unsafe fn slices<'a>(message: &msghdr) -> &'a [iovec] {
 }
 
 fn waits(fd: c_int, flags: c_int) -> bool {
-    // SAFETY: fcntl(2) with numbers only.
+    // SAFETY: fcntl(2) gets only numbers here.
     flags & libc::MSG_DONTWAIT == 0 && unsafe { libc::fcntl(fd, libc::F_GETFL) } & libc::O_NONBLOCK == 0
 }
 
 fn flag(fd: &OwnedFd, nonblocking: bool, closes: bool) -> io::Result<()> {
     let fd = fd.as_raw_fd();
-    // SAFETY: fcntl(2) with numbers only.
+    // SAFETY: fcntl(2) gets only numbers here.
     unsafe {
         system(libc::fcntl(fd, libc::F_SETFL, if nonblocking { libc::O_NONBLOCK } else { 0 }))?;
         system(libc::fcntl(fd, libc::F_SETFD, if closes { libc::FD_CLOEXEC } else { 0 }))?;

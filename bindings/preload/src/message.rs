@@ -73,11 +73,11 @@ pub(crate) fn beside(header: &FrameHeader, options: &Options) -> Vec<u8> {
     let id = header.association.to_ne_bytes();
     let zero = [0; 4];
     if options.receive_info {
-        // The fields are stream, SSN, flags, PPID, TSN, cumulative TSN, context and association.
+        // `sctp_rcvinfo` has the fields stream, SSN, flags, PPID, TSN, cumulative TSN, context and association.
         put(&mut control, RCVINFO, &[&start[..], &head.ppid, &tsn, &tsn, &zero, &id].concat());
     }
     if options.wants(DATA_IO) {
-        // These fields are the same with an additional lifetime. A program may use them unchanged when it sends.
+        // `sctp_sndrcvinfo` has the same fields in another order, and a lifetime. A program may pass it unchanged when it sends.
         put(&mut control, SNDRCV, &[&start[..], &head.ppid, &zero, &zero, &tsn, &tsn, &id].concat());
     }
     control

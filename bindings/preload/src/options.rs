@@ -161,7 +161,7 @@ impl Endpoint {
     }
 }
 
-/// Returns the length of the first address in a list. Further addresses are not used.
+/// Returns the number of bytes to read from an address list: at most one address. Further addresses are not used.
 pub(crate) fn list_bytes(addr_num: i32) -> usize {
     usize::try_from(addr_num).unwrap_or(0).min(ADDRESS_BYTES)
 }

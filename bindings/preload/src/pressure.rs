@@ -23,7 +23,7 @@ impl Endpoint {
     /// data.
     pub(crate) fn on_full(&self, near: c_int, link: &Association) {
         let mut state = self.lock();
-        // The association has ended in the meantime. Other code reports its end.
+        // Without a token, the association has ended in the meantime. Other code reports its end.
         let Some(token) = state.token_of(link) else { return };
         let Ok(carrier) = carrier() else { return };
         fill(near);

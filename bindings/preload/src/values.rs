@@ -20,7 +20,7 @@ pub(crate) enum Style {
     Many,
 }
 
-/// Header of a message in the socket pair.
+/// Header of a message that the carrier writes to the program's socket pair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct FrameHeader {
     pub(crate) what: FrameKind,

@@ -112,7 +112,7 @@ pub(crate) fn encode_control(
     encoded.map_err(|error| Fault::config(format!("{model}: {error}")))
 }
 
-/// An RC order in Python format, in addition to the UE in its header.
+/// An RC order in Python format, without its UE, which is part of the request's header.
 #[derive(FromPyObject)]
 pub(crate) enum Ordered {
     /// Quotas, each with PLMN (`None`: the node's), SST, SD, and the minimum, maximum and dedicated share in %.

@@ -127,7 +127,7 @@ fn unknown_command(error: &clap::Error, arguments: &[OsString]) -> String {
     if let Some(near) = nearest(word, names()) {
         return format!("there is no command `{path} {word}`; did you mean `{path} {near}`?");
     }
-    // The user wrote the subcommand without its parent command.
+    // The user may have written the subcommand without its parent command.
     let holder = command.get_subcommands().find(|below| below.find_subcommand(word).is_some());
     if let Some(holder) = holder {
         return format!(

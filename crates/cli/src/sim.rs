@@ -73,7 +73,7 @@ pub struct Arguments {
     events: bool,
 }
 
-/// Runs to execute.
+/// Runs that the command executes, and what they need.
 struct Job {
     scenario: Scenario,
     plan: Plan,
@@ -160,7 +160,7 @@ impl Job {
         format!("{} --point {point} --seed {seed} --events", self.command)
     }
 
-    /// Executes all runs in parallel on all CPUs, and passes the results to `take` in their order.
+    /// Executes all runs in parallel on all CPUs, and passes the results to `take` in the order of the runs.
     fn each<T: Send>(
         &self,
         work: impl Fn(usize, &Run<'_>) -> T + Sync,
@@ -191,7 +191,7 @@ impl Job {
                         let at = next.fetch_add(1, Ordering::Relaxed);
                         run(at).map(|(index, run)| (at, work(index, &run)))
                     });
-                    // The receiver is gone after a failure.
+                    // After a failure, the receiver no longer exists, and this thread ends.
                     all.map(|result| sender.send(result)).take_while(Result::is_ok).for_each(drop);
                 });
             }

@@ -42,8 +42,8 @@ impl Experiment for BaseStation {
             ("sut.agent", Kind::choice(&["none", "e2", "flexran", EXTERNAL]), "agent; none; e2: ranlab's, with ranlab's RIC and an xApp; flexran: FlexRAN's protocol, with a FlexRAN-style controller").or("e2");
         };
         keys.push(keys::place("sut.at", "the base station"));
-        // `external` is described here, because the digest of campaigns of earlier versions contains the description of
-        // `sut.agent`.
+        // `external` is described at `sut.peer` and not at `sut.agent`, because the digest of a stored campaign contains the
+        // description of `sut.agent`, which must not change.
         keys.extend(third_party::keys("sut.agent", &[EXTERNAL]).into_iter().map(
             |key| match key.path.as_str() {
                 "sut.peer" => Key {
@@ -189,8 +189,8 @@ fn own_load() -> Section {
     FleetComponent::keys("load").only(&ours).or("radio", "nr:106").or("ues", 3_i64)
 }
 
-/// Returns the path of a setting that only ranlab's base station has and that differs from its default. Its keys are
-/// not conditional, since that would change the meaning of stored campaigns that compare agents.
+/// Returns the path of a setting that only ranlab's base station has and that differs from its default. These keys are
+/// checked here and are not declared as conditional, which would change the meaning of stored campaigns that compare agents.
 fn own_setting(settings: &BTreeMap<String, Value>) -> Option<String> {
     let set = |key: &Key| match (&key.presence, settings.get(&key.path)) {
         (Presence::Default(default), Some(value)) => value != default,
@@ -199,8 +199,8 @@ fn own_setting(settings: &BTreeMap<String, Value>) -> Option<String> {
     own_load().keys().into_iter().find(|key| key.name() != "sm" && set(key)).map(|key| key.path)
 }
 
-/// A third-party base station under ranlab's RIC, and an xApp that subscribes to its reports. With an empty `load.sm`
-/// there is no xApp, so the base station reports nothing.
+/// Starts a third-party base station under ranlab's RIC, and an xApp that subscribes to its reports. If `load.sm` is empty,
+/// there is no xApp, and the base station sends no reports.
 fn external(run: &Run<'_>, stage: &mut Deployment<'_>) -> Result<(), RigError> {
     let text = keys::text(run, "controller.e2")?;
     let e2 = text.parse().map_err(|error| RigError::Rig(format!("`controller.e2`: {error}")))?;
@@ -228,7 +228,7 @@ fn external(run: &Run<'_>, stage: &mut Deployment<'_>) -> Result<(), RigError> {
     })
 }
 
-/// Records what is known of a third-party base station: the reports that reached the xApp.
+/// Records the only value known of a third-party base station: the number of reports that reached the xApp.
 fn record_external(run: &Run<'_>, window: &Window<'_>, recorder: &mut Recorder) -> Judged {
     let reports_per_s = match window.find(XAPP) {
         Some(_) => {

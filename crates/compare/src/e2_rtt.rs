@@ -145,7 +145,7 @@ impl Experiment for E2Rtt {
             ("load.encoding", <E2Names as As<Coding>>::kind(), "encoding of the service model").or("per");
         });
         keys.extend([
-            // The rig rejects several locations and gives a reason.
+            // The key accepts several locations, so that the rig can reject them with a reason.
             Key { kind: Kind::OneOrMore(Box::new(Kind::Text)), ..keys::place("load.at", "the base station") },
             keys::place("xapp.at", "the xApp"),
         ]);

@@ -76,7 +76,7 @@ impl Echoes {
         self.again(pings);
     }
 
-    /// If each ping follows an echo, sends `pings` pings, the number of received echoes.
+    /// Sends `pings` pings, unless pings are sent at an interval.
     fn again(&mut self, pings: usize) {
         for _ in 0..if self.flat_out { pings } else { 0 } {
             self.ping(Instant::now());
@@ -96,7 +96,7 @@ impl Echoes {
         self.agent = Some(agent);
     }
 
-    /// Executes the session's requests. Returns the number of pings that may follow.
+    /// Processes the outputs of the session. Returns the number of pings that may be sent next.
     fn follow(&mut self, agent: &mut Agent) -> usize {
         let key = agent.key;
         let mut again = 0;
@@ -139,7 +139,7 @@ impl Machine for Echoes {
 
     fn received(&mut self, now: Time, key: u64, octets: Bytes) {
         let Some(agent) = self.agent.take_if(|agent| agent.key == key) else { return };
-        // An agent without UEs and report requests sends only echoes.
+        // An agent that has no UEs and no request for reports sends only echoes.
         if agent.session.is_known() {
             self.octets.1 += octets.len() as u64;
         }

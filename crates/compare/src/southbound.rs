@@ -38,10 +38,10 @@ use ranlab_lab::experiment::{keys, readback, third_party};
 
 /// E2AP version between the RIC and its base stations.
 const E2AP: Version = Version::V2_03;
-/// Interval at which the additional base station is checked.
+/// Interval at which the state of the additional base station is read.
 const PROBE: Duration = Duration::from_millis(50);
 
-/// UE laws of the MARC paper.
+/// Laws of the MARC paper for the activation and the holding time of UEs.
 const ACTIVATION: &str = "exponential:10s";
 const HOLDING: &str = "constant:500s";
 
@@ -117,7 +117,8 @@ fn base_stations(run: &Run<'_>, connect: &Address) -> Result<AnyComponent, RigEr
         return e2_keys::fleet(run, connect, E2AP, Coding::Per).map(AnyComponent::from);
     }
     let part = SouthFleetComponent::read_but(run, "load", &["period", "taken_back"])?;
-    // The UE laws of the MARC paper are the defaults of every scenario, but apply only to its service `marc`.
+    // The default laws of a scenario are those of the MARC paper. They apply only to the service `marc`; with another
+    // service, they count as not set.
     let marc = part.service == Profile::Marc;
     let of_service = |law: Option<Law>, of_marc: &str| law.filter(|law| marc || of_marc.parse() != Ok(*law));
     let taken_back =

@@ -33,13 +33,13 @@ where
     for (name, text) in fields {
         set.set(name, &value(name, text)).unwrap_or_else(|error| panic!("{name}: {error}"));
         json.insert((*name).to_owned(), serde_json::to_value(value(name, text)).unwrap());
-        assert_ne!(set.get(name), C::default().get(name), "{name} is not another value than the default");
+        assert_ne!(set.get(name), C::default().get(name), "the test value of {name} is its default");
     }
-    // Check of the worker message, in both directions.
+    // Reads and writes the worker message.
     assert_eq!(serde_json::from_value::<C>(json.into()).unwrap(), set);
     let text = serde_json::to_string(&set).unwrap();
     assert_eq!(serde_json::from_str::<C>(&text).unwrap(), set, "{text}");
-    // Check of a scenario point with all fields except those that a rig sets.
+    // Reads the fields from a scenario point. Fields without a scenario key (the rig sets them) keep their defaults.
     let keys: Vec<String> = C::keys("load").keys().into_iter().map(|key| key.path).collect();
     let settings = fields.iter().map(|(name, text)| (format!("load.{name}"), value(name, text)));
     let point = Point { index: 0, axes: Vec::new(), settings: settings.collect() };
@@ -141,7 +141,7 @@ fn configs_of_sdran_are_the_same_from_flags_keys_and_messages() {
 }
 
 #[test]
-fn text_values_round_trip_or_error_names_allowed_values() {
+fn text_values_round_trip_and_errors_list_allowed_values() {
     fn both<T: std::str::FromStr<Err: std::fmt::Display> + std::fmt::Display>(
         good: &[&str],
         bad: &[(&str, &str)],

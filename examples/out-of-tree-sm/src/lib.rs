@@ -93,7 +93,7 @@ mod tests {
         let report = Report { cells: vec![cell] };
         let mut octets = Vec::new();
         encode(&report, &mut octets).unwrap();
-        // Extension bit 0, one cell (7 bits); extension bit 0, aligned; id; temperature; throttled.
+        // Extension bit 0 and the number of cells (7 bits); then of the cell: extension bit 0 and padding, id, temperature, throttled.
         assert_eq!(octets, [0x01, 0x00, 0, 7, 0x0b, 0xb8, 0x80]);
         assert_eq!(decode(Bytes::from(octets)), Ok(report));
     }

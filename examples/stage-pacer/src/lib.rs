@@ -1,5 +1,5 @@
-//! User-defined pacer as a module that a base station runs in a sandbox: RLC buffers what the radio sends in
-//! 4 ms.
+//! User-defined pacer, as a module that a base station runs in a sandbox. It lets RLC buffer only the data that the
+//! radio sends in 4 ms.
 //!
 //! ```sh
 //! cargo build --release --target wasm32-unknown-unknown -p stage-pacer

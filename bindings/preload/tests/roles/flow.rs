@@ -69,7 +69,7 @@ fn edge(fd: c_int) -> Waits {
 
 /// Waits until the descriptor is ready. An edge may be for the other direction.
 fn wait(fd: c_int, waits: Waits, direction: i16) {
-    // SAFETY: one valid entry each.
+    // SAFETY: each call gets an array with one valid entry.
     let ready = unsafe {
         match waits {
             Waits::Edge(epoll) => {

@@ -52,7 +52,7 @@ fn wait_for_word() {
 fn wait(fd: &impl AsFd, what: i16) {
     use std::os::fd::AsRawFd;
     let mut poll = libc::pollfd { fd: fd.as_fd().as_raw_fd(), events: what, revents: 0 };
-    // SAFETY: one valid entry.
+    // SAFETY: the array has one valid entry.
     assert_eq!(unsafe { libc::poll(&mut poll, 1, 20_000) }, 1);
 }
 
@@ -233,7 +233,7 @@ fn bound(fd: c_int) {
         *libc::__errno_location() = 0;
         assert_eq!(libc::bind(fd, (&raw const at).cast(), size_of_val(&at) as u32), 0);
         assert_eq!(libc::listen(fd, 32), 0);
-        // FlexRIC asserts this.
+        // FlexRIC asserts that errno is 0 after a call that succeeded.
         assert_eq!(*libc::__errno_location(), 0);
     }
     assert_eq!(open(libc::SOCK_DGRAM).unwrap_err().raw_os_error(), Some(libc::ESOCKTNOSUPPORT));
@@ -412,7 +412,7 @@ fn other_sockets() {
     // A duplicate refers to the same socket. Closing the last descriptor ends the socket and frees the number.
     let fd = many(&[0]);
     bound(fd);
-    // SAFETY: numbers only; only descriptors created here are closed.
+    // SAFETY: the calls get only numbers, and close only descriptors that were created here.
     unsafe {
         let second = libc::dup(fd);
         libc::close(fd);

@@ -265,7 +265,7 @@ class Subscription(Generic[R]):
         is not installed: ``node``, ``time`` (UTC; ``None`` if the model has no timestamp), and the fields of the model's class.
         """
         reports = []
-        # Not until the queue is empty: a fast base station could fill it for ever.
+        # Takes only the reports that are queued now, because a fast base station could fill the queue forever.
         for _ in range(self.waiting):
             if (report := self.next(0)) is not None:
                 reports.append(report)

@@ -1,4 +1,5 @@
-//! `ranlab check`: conformance, clause by clause. Each domain registers its checks; the output is the same.
+//! `ranlab check`: tests the conformance of a system, clause by clause. Each domain registers its checks; the format of the
+//! output is the same for all.
 use std::path::PathBuf;
 
 use ranlab_lab::check::{Verdict, junit};
@@ -18,8 +19,8 @@ pub struct Options {
     junit: Option<PathBuf>,
 }
 
-/// Runs the checks of a system, or lists them. `clauses` has the name and the clause of each check. `run` passes each
-/// verdict to its second argument.
+/// Runs the checks of a system, or lists them. `clauses` contains the name and the clause of each check. `run` runs the
+/// checks, and calls its second argument with each verdict.
 ///
 /// # Errors
 /// A check failed, no check could run, or `address` is missing.

@@ -11,7 +11,7 @@ use crate::exit::Failure;
 use crate::verb::{Context, Domains, Parsed, Verb};
 use crate::web::WebArguments;
 
-/// The verb, which exists in a program with at least one protocol.
+/// The verb `emulate`. A program has it if at least one domain registers a protocol.
 pub(crate) static VERB: Verb = Verb::of_domains(
     &["emulate"],
     50,
@@ -42,7 +42,7 @@ pub struct Request {
     pub web: WebArguments,
 }
 
-/// Options of the base stations of some protocols.
+/// Options for the base stations of the protocols that a domain registers.
 pub trait Emulate: Args + 'static {
     /// Names of the protocols, and their descriptions.
     const PROTOCOLS: &'static [(&'static str, &'static str)];

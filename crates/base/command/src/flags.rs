@@ -46,7 +46,7 @@ fn argument(field: &Field) -> Arg {
         Presence::Default(Value::List(list)) => {
             argument.default_value(list.iter().map(Value::to_string).collect::<Vec<_>>().join(","))
         }
-        // An empty text as default is not worth showing.
+        // The help shows no default if the default is an empty text.
         Presence::Default(Value::Text(text)) if text.is_empty() => argument,
         Presence::Default(value) => argument.default_value(value.to_string()),
         Presence::Required => argument.required(true),
@@ -67,7 +67,8 @@ fn value_name(kind: &Kind, field: &Field) -> String {
     }
 }
 
-/// Returns the parser of a kind; a closed set is listed in the help and completed by shells.
+/// Returns the parser for values of a kind. If the kind has a fixed set of values, the help lists them and shells complete
+/// them.
 fn closed_or(kind: Kind) -> ValueParser {
     match kind {
         Kind::Choice(choices) => PossibleValuesParser::new(choices).map(Value::Text).into(),
@@ -75,7 +76,7 @@ fn closed_or(kind: Kind) -> ValueParser {
     }
 }
 
-/// Parses a text of that kind, or returns the allowed values.
+/// Returns a parser for values of a kind. Its error names the allowed values.
 fn parser(kind: Kind) -> ValueParser {
     ValueParser::from(move |text: &str| {
         read(&kind, text).ok_or_else(|| format!("it must be {}", kind.allowed()))
@@ -99,7 +100,7 @@ fn flags<C: Config>() -> impl Iterator<Item = Field> {
 }
 
 impl<C: Config> clap::Args for Flags<C> {
-    /// Adds the flags. If several components of a verb have the same flag, it applies to all of them.
+    /// Adds the flags. If several components of a verb have the same flag, the flag is added once and applies to all of them.
     fn augment_args(command: Command) -> Command {
         let there = |command: &Command, field: &Field| {
             command.get_arguments().any(|argument| argument.get_id() == field.name)
@@ -138,7 +139,7 @@ impl<C: Config> clap::FromArgMatches for Flags<C> {
                 },
             };
             self.config.set(field.name, &value).map_err(|error| {
-                // The flag replaces the field's name.
+                // The message names the flag, so it must not contain the field's name.
                 let message = match &error {
                     FieldError::Text { reason, .. } => reason.clone(),
                     FieldError::Value { allowed, given, .. } => format!("it must be {allowed}, not {given}"),

@@ -1,10 +1,10 @@
-//! Live page of emulated base stations, for every protocol: the figures are the protocol's.
+//! Live page of emulated base stations, for all protocols. Each protocol defines its own figures.
 use ranlab_http::board::StatusBoard;
 
 use crate::exit::Failure;
 use crate::web::{CurrentValues, HostMeters, OverTime, WebArguments, introduce, publish_finished};
 
-/// Figure of the send delay.
+/// Figure that shows the send delay of reports.
 pub const LATE: OverTime = OverTime {
     title: "Delay of reports",
     caption: "Actual minus planned send time, since the fleet started. More than a few milliseconds: this machine is overloaded.",
@@ -57,14 +57,14 @@ impl FleetPage {
         self.board.add("samples", &sample);
     }
 
-    /// Shows a sentence, the number of served base stations and of all, and tiles.
+    /// Shows a sentence, the number of served base stations (`done`), the number of all base stations, and tiles.
     pub fn running(&self, words: String, done: u32, all: u32, tiles: Vec<Tile>) {
         let done = (done as usize, all as usize);
         CurrentValues { phase: "running", words, done, tiles, ..CurrentValues::default() }
             .publish(&self.board);
     }
 
-    /// Reports the end to connected pages.
+    /// Reports to connected pages that the verb has ended.
     pub fn end(&self, words: &str, tiles: Vec<Tile>) {
         publish_finished(&self.board, words, tiles);
     }

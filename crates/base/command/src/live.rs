@@ -12,8 +12,8 @@ pub fn raise_limits() {
     }
 }
 
-/// Unmaps the code that only the start of a server needed, or only the set-up of its connections. Called when the
-/// server listens, and when no connection has changed for a while.
+/// Unmaps code that is not needed any more: the code that starts a server, and the code that sets up connections. Called
+/// when the server listens, and when no connection has been opened or closed for a while.
 pub fn unmap_unused_code() {
     match ranlab_host::unmap_unused_code() {
         Ok(bytes) => tracing::debug!(bytes, "unmapped code"),
@@ -54,7 +54,7 @@ pub async fn each_second(
     until(std::pin::pin!(end(duration)), on_second).await
 }
 
-/// Like [`each_second`], with an end that has begun already.
+/// Like [`each_second`], but runs until the given future resolves instead of [`end`].
 pub async fn until(
     mut end: std::pin::Pin<&mut impl Future<Output = ()>>,
     mut on_second: impl FnMut(f64) -> Result<(), Failure>,

@@ -1,4 +1,5 @@
-//! Log lines on stderr: `-v`, `-vv`, or `RANLAB_LOG`; as text, or as JSON by `RANLAB_LOG_FORMAT=json`.
+//! Writes log lines to stderr. `-v`, `-vv` or `RANLAB_LOG` select the levels. `RANLAB_LOG_FORMAT=json` selects JSON instead
+//! of text.
 
 use std::io::{self, IsTerminal};
 
@@ -9,13 +10,13 @@ use tracing_subscriber::registry::Registry;
 
 use crate::exit::Failure;
 
-/// Environment variable that selects log levels in more detail than `-v`.
+/// Environment variable that selects log levels, which may differ between crates. It overrides `-v`.
 const VARIABLE: &str = "RANLAB_LOG";
 
-/// Environment variable that selects the form of log lines.
+/// Environment variable that selects the format of log lines.
 const FORMAT_VARIABLE: &str = "RANLAB_LOG_FORMAT";
 
-/// Returns the layer that writes log lines in this form; `None` if there is no such form.
+/// Returns the layer that writes log lines in this format (`text` or `json`), or `None` for another format.
 fn lines(format: &str) -> Option<Box<dyn Layer<Registry> + Send + Sync>> {
     let plain = tracing_subscriber::fmt::layer().with_writer(io::stderr);
     match format {
@@ -25,7 +26,7 @@ fn lines(format: &str) -> Option<Box<dyn Layer<Registry> + Send + Sync>> {
     }
 }
 
-/// Starts logging. Without `-v`, logs only errors that are not reported otherwise; workers inherit the variable.
+/// Starts logging. Without `-v`, logs only errors that are not reported otherwise. Worker processes inherit `RANLAB_LOG`.
 pub fn start(verbose: u8) -> Result<(), Failure> {
     let level = match verbose {
         0 => "error",

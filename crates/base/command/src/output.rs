@@ -20,11 +20,11 @@ pub enum Format {
     Ndjson,
 }
 
-/// Whether the final object has been written. An error before it is part of it; a later one appears on stderr
-/// only.
+/// Whether the final object has been written. An earlier error becomes part of this object; a later error appears only on
+/// stderr.
 static FINISHED: AtomicBool = AtomicBool::new(false);
 
-/// Resets the state of an earlier verb of this process.
+/// Resets the state that an earlier verb of this process has left.
 pub fn begin() {
     FINISHED.store(false, Ordering::Relaxed);
 }

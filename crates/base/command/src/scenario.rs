@@ -27,7 +27,7 @@ pub struct ScenarioArguments {
 }
 
 impl ScenarioArguments {
-    /// Returns the command line that repeats the run with a verb.
+    /// Returns the command line that runs the verb `verb` with these arguments.
     pub fn command(&self, verb: &str) -> String {
         let sets = self.set.iter().map(|set| format!(" --set '{set}'"));
         let quick = if self.quick { " --quick" } else { "" };
@@ -89,7 +89,7 @@ pub fn print_renamed(what: &str, renamed: &[Rename]) {
     }
 }
 
-/// Returns a laboratory whose local components are processes of this program.
+/// Returns a context for rigs in which local components are processes of this program.
 ///
 /// # Errors
 /// The executable of this process is unknown.

@@ -1,4 +1,4 @@
-//! Registration of verbs: each domain has a table of them, and a program joins the tables.
+//! Registration of verbs. Each domain has a table of its verbs, and a program joins these tables.
 //!
 //! ```text
 //!  Domain { verbs: [Verb::new::<Arguments>(path, place, about), …] } --attach--> clap --read--> Run::run
@@ -74,7 +74,7 @@ impl Verb {
 
     fn command(&self, domains: Domains) -> Command {
         let name = self.path.last().copied().unwrap_or_default();
-        // The documentation of the argument type is for programmers.
+        // The help shows only `about`, because the documentation of the argument type is for programmers.
         (self.augment)(Command::new(name), domains).about(self.about).long_about(None)
     }
 }
@@ -189,7 +189,7 @@ pub fn verbs(domains: Domains) -> impl Iterator<Item = &'static Verb> {
     domains.iter().flat_map(|domain| domain.verbs).chain(emulate)
 }
 
-/// Adds the verbs of some domains to a command, by their places.
+/// Adds the verbs of some domains to a command, in the order of their positions.
 pub fn attach(root: Command, domains: Domains) -> Command {
     let below = |group: Option<&str>| {
         let found = verbs(domains).filter(move |verb| match verb.path {

@@ -16,9 +16,9 @@ use serde_json::{Map, Value, json};
 
 use crate::exit::Failure;
 
-/// Interval of samples.
+/// Interval between two samples.
 const SAMPLE: Duration = Duration::from_secs(1);
-/// Time to wait for actions between checks for the next sample or the end.
+/// Maximum time that the sampler waits for an action before it checks whether a sample is due or the verb has ended.
 const LISTEN: Duration = Duration::from_millis(100);
 /// Time that connected pages have to fetch the last document after a verb has ended.
 const FAREWELL: Duration = Duration::from_secs(3);
@@ -124,7 +124,7 @@ pub fn introduce(
     board.set("about", &json!({ "title": title, "kind": kind, "facts": facts, "time": time, "list": list }));
 }
 
-/// Sampler with a period of one second; dropping it stops the thread.
+/// Thread that sends a sample to the page every second. Dropping the value stops the thread.
 #[derive(Debug)]
 pub struct Sampler {
     over: Arc<AtomicBool>,
@@ -134,13 +134,13 @@ pub struct Sampler {
 impl Drop for Sampler {
     fn drop(&mut self) {
         self.over.store(true, Ordering::Relaxed);
-        // After a panic of the thread there is nothing more to report.
+        // If the thread has panicked, the panic has already been printed.
         let _ = self.thread.take().map(JoinHandle::join);
     }
 }
 
 impl Sampler {
-    /// Starts sampling. `fill` adds the verb's values; `wish` receives actions requested on the page.
+    /// Starts the thread. `fill` adds the verb's values to a sample. `wish` receives the actions requested on the page.
     pub fn start(
         board: StatusBoard,
         mut fill: impl FnMut(&mut Map<String, Value>) + Send + 'static,
@@ -167,7 +167,7 @@ impl Sampler {
     }
 }
 
-/// Meters with their last values.
+/// Meters of this machine, with the values of the previous sample.
 #[derive(Default)]
 pub struct HostMeters {
     meter: MachineMeter,
@@ -195,14 +195,14 @@ impl HostMeters {
     }
 }
 
-/// Current status, see `web/live.js`.
+/// Current status of a verb, which `web/live.js` displays.
 #[derive(Debug, Clone, Default)]
 pub struct CurrentValues {
     /// `measuring`, `stopping`, `paused` or `done`.
     pub phase: &'static str,
     /// Status as a sentence.
     pub words: String,
-    /// Completed and total number; a total of 0 is not shown.
+    /// Number of completed items, and number of all items (0: not shown).
     pub done: (usize, usize),
     /// Name, value, detail, and whether the value is bad.
     pub tiles: Vec<(String, String, String, bool)>,

@@ -1,4 +1,4 @@
-//! Audit of a server: requests to each of its routes that the access policy has to refuse.
+//! Audit of a server. To each route of the server, it sends requests that the access policy must refuse.
 use crate::server::{Client, Server};
 use axum::body::Body;
 use axum::extract::Request;
@@ -6,17 +6,17 @@ use axum::http::header;
 use ranlab_machine::routes::{Route, Who};
 use std::net::{IpAddr, Ipv4Addr};
 
-/// Methods of requests; a route has one of them.
+/// Methods of the requests. Each route supports only one of them.
 const METHODS: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"];
 /// Address of another machine.
 const STRANGER: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
 
-/// Request that was not answered as the access policy requires.
+/// Request whose response violates the access policy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Breach {
     /// Method and path.
     pub request: String,
-    /// The error in the request.
+    /// Reason why the request must be refused.
     pub fault: &'static str,
     /// Status that the policy requires.
     pub wanted: u16,
@@ -24,8 +24,8 @@ pub struct Breach {
     pub got: u16,
 }
 
-/// Requests every route with every method, from another machine and with the errors of an attacker. Returns the requests
-/// whose status differs from the policy, and the number of requests. The server must have the token `token`.
+/// Sends requests of an attacker on another machine to every route, with every method. Returns the requests whose status
+/// violates the policy, and the number of requests. The server must have the token `token`.
 pub async fn breaches<C: Client>(server: &Server<C>, token: &str) -> (Vec<Breach>, usize) {
     let mut all = Vec::new();
     let mut count = 0;
@@ -53,7 +53,7 @@ pub async fn breaches<C: Client>(server: &Server<C>, token: &str) -> (Vec<Breach
                     }
                 }
                 let Ok(request) = request.body(Body::from("{}")) else { continue };
-                // The response of a route for anyone is not checked, because it may take long.
+                // A route that is open to anyone needs no token. It is not requested here, because its response may take long.
                 if wanted == 0 {
                     continue;
                 }
@@ -68,7 +68,7 @@ pub async fn breaches<C: Client>(server: &Server<C>, token: &str) -> (Vec<Breach
     (all, count)
 }
 
-/// Returns whether a path has a route for anyone.
+/// Returns whether the path has a route that is open to anyone.
 fn open<C: Client>(server: &Server<C>, route: &Route) -> bool {
     server.routes().any(|other| other.path == route.path && other.who == Who::Anyone)
 }

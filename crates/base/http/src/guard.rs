@@ -1,12 +1,12 @@
 //! Access policy of all HTTP endpoints, and the format of refusals.
 //!
 //! * An endpoint listens on an address beyond loopback only with a token or a list of trusted addresses.
-//! * The `Host` header of every request names this server: by an IP address, `localhost` or an allowed name.
+//! * The `Host` header of every request must name this server (an IP address, `localhost` or an allowed name).
 //!   This rejects DNS names of an attacker that resolve to this machine. A request whose `Origin` is another
 //!   server is rejected as well. A third-party web page therefore cannot control base stations through its
 //!   visitor's browser.
-//! * If there is a token, every request carries it, except requests from trusted addresses.
-#![allow(clippy::result_large_err, reason = "one refusal a request")]
+//! * If there is a token, every request must contain it, except requests from trusted addresses.
+#![allow(clippy::result_large_err, reason = "at most one refusal per request")]
 
 use crate::token::{Token, TrustedNetworks};
 use axum::body::{Body, Bytes, to_bytes};
@@ -66,7 +66,7 @@ impl Access {
         Err(io::Error::new(io::ErrorKind::PermissionDenied, why))
     }
 
-    /// Rejects a request that names another server or comes from another origin, for all methods.
+    /// Rejects a request (of any method) that names another server or comes from another origin.
     pub fn check_host(&self, headers: &HeaderMap, uri: &Uri) -> Result<(), Response> {
         check_host(headers, uri, &self.hosts)
     }
@@ -101,7 +101,7 @@ fn may_ask(
     }
 }
 
-/// Status 401, with the header that names the expected credentials.
+/// Returns a response with status 401 and the header that names the expected credentials.
 pub fn unauthorized() -> Response {
     let mut refused = problem(
         StatusCode::UNAUTHORIZED,
@@ -111,7 +111,8 @@ pub fn unauthorized() -> Response {
     refused
 }
 
-/// Returns the body of a request that declares JSON, which an HTML form of a third-party page cannot do.
+/// Returns the body of a request if its content type is JSON, and rejects any other. An HTML form of a third-party page
+/// cannot send this type.
 pub async fn checked_body(headers: &HeaderMap, body: Body) -> Result<Bytes, Response> {
     let form = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let essence = form.split(';').next().unwrap_or_default().trim();
@@ -125,9 +126,9 @@ pub async fn checked_body(headers: &HeaderMap, body: Body) -> Result<Bytes, Resp
 /// Returns the body of a request of any content type.
 pub async fn limited_body(body: Body) -> Result<Bytes, Response> {
     let too_large =
-        |_| problem(StatusCode::PAYLOAD_TOO_LARGE, &format!("a body has at most {BODY_MAX} bytes"));
+        |_| problem(StatusCode::PAYLOAD_TOO_LARGE, &format!("the body has more than {BODY_MAX} bytes"));
     let late = |_| {
-        let detail = format!("the body of a request takes at most {} s", BODY_TIME.as_secs());
+        let detail = format!("the body was not received within {} s", BODY_TIME.as_secs());
         problem(StatusCode::REQUEST_TIMEOUT, &detail)
     };
     tokio::time::timeout(BODY_TIME, to_bytes(body, BODY_MAX)).await.map_err(late)?.map_err(too_large)

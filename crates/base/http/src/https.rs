@@ -1,4 +1,4 @@
-//! HTTPS: certificate of the listeners of this process, and the authority that its clients trust.
+//! HTTPS: the certificate of the listeners of this process, and the authority that the clients of this process trust.
 use std::io;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
@@ -13,7 +13,7 @@ pub trait ByteStream: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> ByteStream for T {}
 
-/// Connection to a server, or of a client.
+/// Connection to a server, or connection accepted from a client.
 pub type Connection = Box<dyn ByteStream>;
 
 /// Reason why HTTPS cannot be used.

@@ -1,4 +1,4 @@
-//! Connections of HTTP clients: their number, the time for the head of a request, TLS.
+//! Accepts connections of HTTP clients. Limits their number and the time until a request's head has arrived; adds TLS.
 use crate::https;
 use axum::body::Body;
 use axum::extract::Request;
@@ -80,7 +80,7 @@ where
     }
 }
 
-/// Performs the TLS handshake if the process speaks HTTPS, and answers the requests.
+/// Performs the TLS handshake if the process uses HTTPS, and answers the requests.
 async fn secure<R>(socket: TcpStream, peer: SocketAddr, answer: impl Fn(Request) -> R + Send + Sync + 'static)
 where
     R: Future<Output = Response> + Send + 'static,
@@ -117,7 +117,7 @@ pub async fn connection<R>(
 
 type Connections = Arc<Mutex<HashMap<IpAddr, usize>>>;
 
-/// One of an address's connections.
+/// A counted connection of an address. Dropping it reduces the count.
 struct Share {
     by_address: Connections,
     address: IpAddr,

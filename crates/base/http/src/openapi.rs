@@ -2,8 +2,8 @@
 use ranlab_machine::routes::{Document, Form, Route, Who};
 use serde_json::{Map, Value as Json, json};
 
-/// Returns the description of several interfaces in one. The first provides the general information; if several describe the
-/// same path or component, the first one is used.
+/// Returns one description of several interfaces. The general information is that of the first interface. If several
+/// interfaces describe the same path or component, the first description is used.
 pub fn openapi(documents: &[Document]) -> Json {
     let mut whole = json!({ "openapi": "3.1.0" });
     for Document { routes, details } in documents {
@@ -84,7 +84,7 @@ fn operation(route: &Route, details: &Json) -> Json {
     operation
 }
 
-/// Returns the id of an operation: the handler's name in camel case.
+/// Returns the id of an operation, which is the handler's name in camel case.
 fn operation_id(handler: &str) -> String {
     let mut words = handler.split('_');
     let first = words.next().unwrap_or_default().to_owned();
@@ -138,7 +138,7 @@ fn success(route: &Route) -> Json {
     json!({ "description": description, "content": all })
 }
 
-/// Returns all statuses of failure of a route.
+/// Returns all failure statuses of a route.
 fn faults(route: &Route) -> Vec<u16> {
     let mut all = [route.common_faults, route.faults].concat();
     if route.parameters().next().is_some() {

@@ -1,9 +1,9 @@
 //! One server for all HTTP interfaces: route tables behind one access policy.
 //!
-//! The tables find a request's route (`ranlab_machine::routes`), as they do without HTTP. axum's router is not used, because
-//! it would be a second matcher with other rules. It refuses tables that overlap, whereas here a controller's table takes
+//! `ranlab_machine::routes` finds the route of a request, as for callers without HTTP. axum's router is not used, because it
+//! would be a second matcher with other rules. It also refuses tables that overlap, but the table of a controller must take
 //! precedence over the table of its RIC.
-#![allow(clippy::result_large_err, reason = "one refusal a request")]
+#![allow(clippy::result_large_err, reason = "at most one refusal per request")]
 
 use crate::guard::{Access, checked_body, limited_body, problem, unauthorized};
 use axum::body::Bytes;
@@ -41,7 +41,7 @@ pub struct HttpCall<C = Infallible> {
     pub body: Bytes,
     /// Address of the client.
     pub peer: IpAddr,
-    /// Whether the client may use other routes than those for anyone.
+    /// Whether the client may use routes that are not open to anyone.
     pub is_authorized: bool,
     /// The client, if it was identified.
     pub client: Option<C>,
@@ -52,7 +52,7 @@ pub trait Client: Send + Sync + 'static {
     /// Permit that is held until the response is complete.
     type Turn: Send;
 
-    /// Refuses or admits a request; `who` is the rule of its path, if there is such a path.
+    /// Refuses or admits a request. `who` states the clients that may use its path (`None`: there is no such path).
     ///
     /// # Errors
     /// The client may not use the path, or exceeds a limit.
@@ -96,7 +96,7 @@ type Identify<C> = Box<dyn Fn(&HeaderMap) -> Option<C> + Send + Sync>;
 pub struct Server<C = Infallible> {
     access: Access,
     tables: Vec<Table<C>>,
-    /// Table of each route, and number of the route in its table, in order of precedence.
+    /// For each route, in order of precedence: the index of its table, and its index in this table.
     routes: Vec<(usize, usize)>,
     alias: Option<(&'static str, &'static str)>,
     identify: Identify<C>,
@@ -154,7 +154,7 @@ impl<C: Client> Server<C> {
         crate::listen::serve(address, answer).await
     }
 
-    /// Answers a request from this address.
+    /// Returns the response to a request of the client at the address `peer`.
     pub async fn answer(&self, peer: IpAddr, request: Request) -> Response {
         match self.respond(peer, request).await {
             Ok(response) | Err(response) => response,
@@ -216,7 +216,7 @@ pub fn refused(fault: &HttpProblem) -> Response {
     response
 }
 
-/// Status 404 for a path without a route.
+/// Returns a response with status 404, for a path without a route.
 pub fn not_found() -> Response {
     problem(StatusCode::NOT_FOUND, "no such resource; /openapi.json lists all resources")
 }

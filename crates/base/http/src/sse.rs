@@ -1,5 +1,5 @@
 //! Lines of a listener as an HTTP stream.
-#![allow(clippy::result_large_err, reason = "one refusal a request")]
+#![allow(clippy::result_large_err, reason = "at most one refusal per request")]
 
 use crate::guard::problem;
 use axum::body::{Body, Bytes};

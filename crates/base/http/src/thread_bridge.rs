@@ -1,5 +1,5 @@
-//! Access from HTTP handlers on any thread to a value that stays on one thread: a bounded request channel and
-//! a task on that thread.
+//! Access from HTTP handlers, which run on any thread, to a value that stays on one thread. It consists of a bounded channel
+//! of requests and a task on that thread.
 use crate::guard::problem;
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -20,7 +20,7 @@ impl<T> Clone for ThreadBridge<T> {
 }
 
 impl<T: 'static> ThreadBridge<T> {
-    /// Starts a task on this thread that handles requests as long as there are handles.
+    /// Starts a task on this thread, which handles requests until all clones of the returned channel are dropped.
     pub fn open(value: T) -> Self {
         let (ask, mut questions) = mpsc::channel::<Job<T>>(QUESTIONS_MAX);
         tokio::task::spawn_local(async move {
@@ -44,7 +44,7 @@ impl<T: 'static> ThreadBridge<T> {
         .await
     }
 
-    /// Like [`ask`](Self::ask), for a result that is available later.
+    /// Like [`ask`](Self::ask), but `question` gets a channel, to which it may send its result later.
     pub async fn ask_for<R: Send + 'static>(
         &self,
         question: impl FnOnce(&T, oneshot::Sender<R>) + Send + 'static,

@@ -15,7 +15,7 @@ const TOKEN_MAX: usize = 4 << 10;
 /// Maximum number of tokens in a file.
 const TOKENS_MAX: usize = 4;
 
-/// Secret tokens, of which a request carries one; never printed.
+/// Secret tokens. A request must contain one of them. They are never printed.
 #[derive(Clone)]
 pub struct Token(Source);
 
@@ -59,8 +59,8 @@ impl TrustedNetworks {
 }
 
 impl Token {
-    /// Reads tokens from a file, one per line, without surrounding white space. Each is valid, so that clients can change from an
-    /// old token to a new one at different times. A changed file takes effect within a second.
+    /// Reads tokens from a file, one per line, without surrounding white space. All of them are valid, so that
+    /// clients can change from an old token to a new one at different times. A changed file takes effect within a second.
     ///
     /// # Errors
     /// Fails if the file cannot be read or does not contain 1 to 4 valid tokens; the message does not contain the
@@ -85,15 +85,14 @@ impl Token {
         Ok((Self(Source::Fixed(text.as_str().into())), text))
     }
 
-    /// Returns whether a request carries one of the tokens. The time taken does not depend on where a wrong token
-    /// differs.
+    /// Returns whether a request contains one of the tokens. The time does not reveal how much of a wrong token is correct.
     pub fn is_borne(&self, headers: &HeaderMap) -> bool {
         let given = headers.get(header::AUTHORIZATION).map(|value| value.as_bytes()).unwrap_or_default();
         let (scheme, given) = given.split_at_checked(7).unwrap_or_default();
         let is_bearer = scheme.eq_ignore_ascii_case(b"bearer ");
         match &self.0 {
             Source::Fixed(known) => is_equal(given, known) & is_bearer,
-            // Compares with all tokens, whichever is equal.
+            // All tokens are compared, even after a match, so that the time is the same.
             Source::File(file) => {
                 file.get().iter().fold(false, |is_known, known| is_known | is_equal(given, known)) & is_bearer
             }
@@ -101,7 +100,7 @@ impl Token {
     }
 }
 
-/// Compares every byte, regardless of the length.
+/// Compares all bytes of `given`, so that the time does not depend on the first difference.
 fn is_equal(given: &[u8], known: &str) -> bool {
     let known = known.as_bytes();
     let mut differences = u8::from(given.len() != known.len());

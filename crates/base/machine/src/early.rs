@@ -54,7 +54,7 @@ impl Early {
         }
     }
 
-    /// Removes and returns the reports that match a filter, by subscription and then in their order.
+    /// Removes and returns the reports that match a filter, ordered by subscription and then by arrival.
     pub(super) fn take(&mut self, filter: &Filter) -> Vec<Line> {
         let mut lines = Vec::new();
         for (subscription, kept) in &mut self.0 {

@@ -176,7 +176,7 @@ impl Feed {
         FeedCounts { listeners: seats.seats.len(), ..seats.counts }
     }
 
-    /// Sends a line to all matching listeners; the line is produced only if there is one.
+    /// Sends a line to all matching listeners. The line is produced only if there is such a listener.
     pub fn publish(&self, now: Time, about: &LineScope<'_>, line: impl FnOnce() -> Line) {
         crate::lock(&self.0).publish(now, about, line);
     }

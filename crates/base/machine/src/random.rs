@@ -12,7 +12,8 @@ impl Random {
         Self(mix(seed ^ mix(number.wrapping_add(0x9e37_79b9_7f4a_7c15))))
     }
 
-    /// Returns the published sequence of a state. Streams of nearby states overlap; [`stream`](Self::stream) avoids that.
+    /// Returns the stream that the published algorithm generates from this state. Streams of close states may overlap.
+    /// [`stream`](Self::stream) avoids this.
     #[must_use]
     pub const fn new(state: u64) -> Self {
         Self(state)

@@ -32,7 +32,7 @@ impl Method {
         }
     }
 
-    /// Returns the method with this name in HTTP; `HEAD` is a read, and others are not supported.
+    /// Returns the method with this name in HTTP, or `None` for an unsupported method. `HEAD` is treated as `GET`.
     pub fn from_name(name: &str) -> Option<Self> {
         let read = if name == "HEAD" { "GET" } else { name };
         [Self::Get, Self::Post, Self::Put, Self::Delete].into_iter().find(|method| method.name() == read)
@@ -103,7 +103,7 @@ pub struct Route {
     pub query: &'static [&'static str],
     /// Schema and form of the request body.
     pub body: Option<(&'static str, Form)>,
-    /// Status of success.
+    /// Status of a successful response.
     pub status: u16,
     /// Schema of the response; `None`: any object, or no body if the status has none.
     pub answer: Option<&'static str>,
@@ -111,9 +111,9 @@ pub struct Route {
     pub form: Form,
     /// Clients that may use the route.
     pub who: Who,
-    /// Statuses of failure that all routes of the table have.
+    /// Failure statuses that all routes of the table have.
     pub common_faults: &'static [u16],
-    /// Further statuses of failure.
+    /// Further failure statuses of this route.
     pub faults: &'static [u16],
 }
 
@@ -134,7 +134,7 @@ impl Route {
     }
 }
 
-/// Routes of one interface and the details of their description that the table does not contain.
+/// Routes of one interface, and details of their OpenAPI description that the routes do not contain.
 #[derive(Debug, Clone, Copy)]
 pub struct Document {
     /// Routes of the interface.
@@ -323,14 +323,14 @@ impl Parameters {
     }
 }
 
-/// Returns the name of a parameter, if a segment of a template is one.
+/// Returns the name of the parameter, if the segment of a template is a parameter.
 fn parameter(segment: &'static str) -> Option<&'static str> {
     let name = segment.strip_prefix('{')?.strip_suffix('}')?;
     Some(name.strip_prefix('*').unwrap_or(name))
 }
 
-/// Finds the template of a path: its position and the parameters. A literal segment takes precedence over a parameter, and an
-/// earlier template over a later one. Empty segments do not count.
+/// Finds the template that matches a path. Returns its position and the parameters. A literal segment takes precedence over a
+/// parameter, and an earlier template over a later one. Empty segments are ignored.
 ///
 /// # Errors
 /// There is no such path, it does not have this method, or it is not valid after decoding.
@@ -342,7 +342,7 @@ pub fn find<'a>(
     find_any(templates, Some(method), path)
 }
 
-/// Like [`find`], for any method; `None` stands for a method that no route has.
+/// Like [`find`]. `None` stands for a method that no route has.
 ///
 /// # Errors
 /// Fails like [`find`].
@@ -376,7 +376,8 @@ pub fn find_any<'a>(
     Ok((index, parameters.ok_or_else(|| RouteError::Encoding(path.to_owned()))?))
 }
 
-/// Returns the number of parameters of a template that fits, or `None`. A parameter `{*name}` counts as many.
+/// Returns the number of parameters of a template that matches the path, otherwise `None`. A parameter `{*name}` counts
+/// more than all segments, so that other templates take precedence.
 fn fits(template: &'static str, segments: &[&str]) -> Option<usize> {
     let mut named = 0;
     let mut rest = segments.iter();

@@ -85,8 +85,8 @@ impl<K, V> Given for BTreeMap<K, V> {
 /// Declares the support of the elements of structs and enums. The constant `ELEMENTS` lists all elements. The trait
 /// `Checked` of the module finds an element that is refused.
 ///
-/// The support of an element is `acted`, `refused` or `ignored`. `within` is an acted element whose type has its own
-/// table.
+/// The support of an element is `acted`, `refused` or `ignored`. `within` is like `acted`, for an element whose type has its
+/// own table.
 ///
 /// ```
 /// struct Order { cell: u16, power: Option<i8>, note: Option<String> }

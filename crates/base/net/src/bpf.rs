@@ -25,7 +25,7 @@ const NO_PREALLOC: u32 = 1;
 /// Maximum length of the message of the kernel's verifier.
 const LOG_BYTES: usize = 1 << 16;
 
-/// Room for every form of `union bpf_attr` used here; unused fields stay zero, which means absent.
+/// Space for `union bpf_attr`, as large as the longest form used here. Unused fields are zero, which means absent.
 #[repr(C, align(8))]
 struct Attributes([u32; 32]);
 
@@ -43,8 +43,8 @@ impl Attributes {
     /// Calls bpf(2). The attributes contain pointers to data that the command reads or writes: `self` and that data
     /// must outlive the call.
     unsafe fn call(&mut self, command: libc::c_long) -> io::Result<libc::c_long> {
-        // SAFETY: the structure is 128 bytes, aligned as the kernel requires, zero where unset; the caller
-        // promises that its pointers are valid.
+        // SAFETY: the structure has 128 bytes and the alignment that the kernel requires, and unset fields are zero.
+        // The caller guarantees that its pointers are valid.
         let result =
             unsafe { libc::syscall(libc::SYS_bpf, command, self.0.as_mut_ptr(), size_of_val(&self.0)) };
         if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
@@ -168,7 +168,7 @@ impl XdpProgram {
     pub fn attach(name: &str, instructions: &[u64], native: bool) -> Result<Self, XdpError> {
         let no_device = || XdpError::Device { name: name.to_owned() };
         let c_name = CString::new(name).map_err(|_| no_device())?;
-        // SAFETY: a string with its zero that outlives the call.
+        // SAFETY: the string ends with a zero and outlives the call.
         let index = unsafe { libc::if_nametoindex(c_name.as_ptr()) };
         if index == 0 {
             return Err(no_device());

@@ -10,10 +10,10 @@ use socket2::{Domain, SockRef, Socket, Type};
 const ETHTOOL_GSET: u32 = 1;
 /// `SIOCETHTOOL`, linux/sockios.h.
 const SIOCETHTOOL: libc::c_ulong = 0x8946;
-/// Mbit/s that a port without a known rate reports.
+/// Value in Mbit/s that a port reports if its rate is unknown.
 const SPEED_UNKNOWN: u32 = u32::MAX;
 
-/// Returns the nanoseconds by the clock of launch times: atomic time.
+/// Returns the current time of the clock that launch times refer to (TAI, international atomic time), in nanoseconds.
 pub fn tai_ns() -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the kernel writes the time, which outlives the call; it has had this clock since 3.10.
@@ -24,7 +24,7 @@ pub fn tai_ns() -> u64 {
 /// Enables launch times on a socket, and sets the priority by which the kernel queues its packets.
 pub fn launch_timed(socket: &impl AsFd, priority: u32) -> io::Result<()> {
     let socket = SockRef::from(socket);
-    // `struct sock_txtime`: clock, flags.
+    // `struct sock_txtime` consists of a clock and flags.
     let settings: [i32; 2] = [libc::CLOCK_TAI, 0];
     for (option, value, bytes) in [
         (libc::SO_PRIORITY, (&raw const priority).cast(), size_of_val(&priority)),
@@ -41,7 +41,7 @@ pub fn launch_timed(socket: &impl AsFd, priority: u32) -> io::Result<()> {
     Ok(())
 }
 
-/// Sends a packet that leaves at `tai_ns`, on a connected socket of [`launch_timed`] or on a socket of frames.
+/// Sends a packet that leaves at `tai_ns`. The socket was passed to [`launch_timed`], and is connected or sends frames.
 pub fn send_at(socket: &impl AsFd, packet: &[u8], tai_ns: u64) -> io::Result<()> {
     // Room for one control message of eight bytes, aligned as the kernel requires.
     let mut control = [0_u64; 4];

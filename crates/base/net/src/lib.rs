@@ -1,9 +1,9 @@
-//! Socket system calls that std lacks. Each `unsafe` block states its reason.
+//! System calls of Linux that the standard library lacks, mainly for sockets. Each `unsafe` block states its reason.
 //!
 //! * [`bound_buffers`], [`limit_unsent`]: limit data in the kernel that would be stale when it leaves;
 //!   [`unacknowledged`]: size of that data; [`Readers`]: size of the unread data at the other endpoint, if it is on
 //!   this machine.
-//! * [`raise_open_files`]: one descriptor per peer needs more than the usual soft limit of 1024.
+//! * [`raise_open_files`]: raises the limit of open files, because each peer needs a descriptor.
 //! * [`SendBatch`], [`ReceiveBatch`], [`wait_readable`]: many datagrams in one system call.
 //! * [`BpfMap`], [`XdpProgram`]: programs of the kernel at a network device.
 //! * [`XskSocket`], [`XskSteering`]: frames that bypass the kernel's network stack (AF_XDP); [`routes`]: routes from
@@ -20,8 +20,8 @@
 //! * [`memif`]: memory, rings of packets and a socket that two packet programs share.
 //! * [`own_loopback`]: loopback addresses that no other process uses.
 //!
-//! Nothing here blocks, spawns or decides. A write to a closed socket is an error and not a signal: Rust
-//! programs start with SIGPIPE ignored, and [`sctp`] also passes `MSG_NOSIGNAL`.
+//! This crate starts no threads, and a function waits only if its description says so. A write to a closed socket is an
+//! error and not a signal: Rust programs start with SIGPIPE ignored, and [`sctp`] also passes `MSG_NOSIGNAL`.
 #![deny(missing_docs)]
 
 mod bpf;

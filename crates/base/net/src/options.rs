@@ -1,4 +1,4 @@
-//! Limits of the kernel's buffers of a socket, and their fill level.
+//! Limits and fill levels of the kernel's buffers of a socket.
 #![allow(unsafe_code)]
 
 use std::io;
@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, AsRawFd};
 
 use socket2::SockRef;
 
-/// Requests `send_bytes` and `receive_bytes` of socket buffer (`SO_SNDBUF`, `SO_RCVBUF`).
+/// Requests a send buffer of `send_bytes` and a receive buffer of `receive_bytes` (`SO_SNDBUF`, `SO_RCVBUF`).
 ///
 /// Without this, Linux grows a TCP buffer to several megabytes, and a slow reader then gets data that is
 /// seconds old. Linux doubles the number for its own bookkeeping and caps it at `net.core.[wr]mem_max`; that
@@ -18,8 +18,8 @@ pub fn bound_buffers(socket: &impl AsFd, send_bytes: usize, receive_bytes: usize
     socket.set_recv_buffer_size(receive_bytes)
 }
 
-/// Lets a TCP socket become writable only while fewer than `unsent_bytes` wait for their first transmission
-/// (`TCP_NOTSENT_LOWAT`): the queue that can still be reordered or dropped stays in the program.
+/// Makes a TCP socket writable only while fewer than `unsent_bytes` wait for their first transmission
+/// (`TCP_NOTSENT_LOWAT`). Further data stays in the program, which can still reorder or drop it.
 pub fn limit_unsent(socket: &impl AsFd, unsent_bytes: u32) -> io::Result<()> {
     SockRef::from(socket).set_tcp_notsent_lowat(unsent_bytes)
 }
@@ -40,7 +40,7 @@ pub fn unacknowledged(socket: &impl AsFd) -> io::Result<u64> {
     }
 }
 
-/// Requests the type of service or traffic class of received datagrams: see [`peek_class`].
+/// Requests the type of service or traffic class of received datagrams, for [`peek_class`].
 ///
 /// # Errors
 /// The descriptor is not a socket of this IP version.

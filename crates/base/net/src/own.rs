@@ -4,15 +4,15 @@ use std::io;
 use std::net::{Ipv4Addr, UdpSocket};
 use std::sync::{Mutex, PoisonError};
 
-/// Host number of the address that reserves a network; no other program needs it.
+/// Last byte of the address that reserves a network. No other program needs this address.
 const HOST: u8 = 254;
 const PORT: u16 = 8805;
 
 /// Row and number of each reserved network, and the socket that reserves it.
 static HELD: Mutex<Vec<(u8, u8, UdpSocket)>> = Mutex::new(Vec::new());
 
-/// Returns the number of a network `127.row.NUMBER.0/24` that this process reserves until it exits: the lowest free one
-/// up to `most`. All calls of this process return the same number.
+/// Returns the number of a network `127.row.NUMBER.0/24` that this process reserves until it exits: the lowest free number
+/// below `most`. All calls with the same `row` return the same number.
 ///
 /// # Errors
 /// All numbers are in use, or there is no loopback.

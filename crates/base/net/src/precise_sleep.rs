@@ -1,11 +1,11 @@
-//! Waiting for a deadline more exactly than the machine's timers.
+//! Waits for a deadline more precisely than the machine's timers allow.
 use crate::datagrams::wait_readable;
 use crate::thread::monotonic_ns;
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
-/// Minimum and maximum time before a deadline that the caller spends polling.
+/// Minimum and maximum time before a deadline for which the caller polls instead of sleeping.
 const LEAST_NS: u64 = 5_000;
 const MOST_NS: u64 = 400_000;
 
@@ -39,7 +39,7 @@ impl PreciseSleep {
 
     /// Records the delay of a timer.
     fn learn(&mut self, late_ns: u64) {
-        // Grows fast and shrinks slowly: a late wake-up cannot be corrected, an early one only spins.
+        // The margin grows fast and shrinks slowly. A late wake-up cannot be corrected, but an early one only prolongs the polling.
         let faded = self.margin_ns - self.margin_ns / 16;
         self.margin_ns = faded.max(late_ns + late_ns / 4).clamp(LEAST_NS, MOST_NS);
     }

@@ -20,7 +20,7 @@ const LINK: usize = 16;
 const NEIGHBOUR: usize = 12;
 /// Buffer for a response: a device with many virtual functions needs much space.
 const ANSWER_BYTES: usize = 1 << 16;
-/// Timeout; the kernel responds within the request's call.
+/// Timeout of a query. It normally does not expire, because the kernel responds within the call that sends the request.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// `RTN_LOCAL`
 const LOCAL: u8 = 2;

@@ -1,10 +1,9 @@
-//! SCTP without support by the kernel: one association is one Unix `SEQPACKET` connection in a folder of one
-//! user.
+//! SCTP without support by the kernel, between programs of one user. An association is a Unix `SEQPACKET` connection, and
+//! a folder represents the network.
 //!
-//! `bindings/preload` provides it to an unmodified program, and the programs of this project use it directly. A folder
-//! represents a network: an endpoint that listens at `10.0.0.1:36421` is the socket of that name in the folder,
-//! whatever addresses the machine has. Only the folder's owner has access: the folder has mode 0700, and each endpoint
-//! checks the user of the other one.
+//! `bindings/preload` provides this to unmodified programs, and the programs of this project use it directly. A listener at
+//! `10.0.0.1:36421` is the socket of that name in the folder. The machine need not have this address. Only the folder's
+//! owner has access: the folder has mode 0700, and each endpoint checks the user of the other endpoint.
 #![allow(unsafe_code)]
 
 use std::fs::{self, DirBuilder, File, Permissions};
@@ -24,7 +23,7 @@ pub const HEAD_BYTES: usize = 12;
 const BACKLOG: i32 = 1024;
 const MAGIC: [u8; 3] = *b"rl1";
 
-/// Kind of a message on an association.
+/// Type of a message on an association.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// The first message of the connecting endpoint; the body is its address as text, or empty. Any other first message
@@ -39,7 +38,7 @@ pub enum Kind {
 /// Header of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Head {
-    /// Kind of the body.
+    /// Type of the message.
     pub kind: Kind,
     /// Number of the stream.
     pub stream: u16,
@@ -63,7 +62,7 @@ impl Head {
         [r, l, one, self.kind as u8, high, low, u8::from(self.unordered), 0, a, b, c, d]
     }
 
-    /// Reads the header of a message; `None`: the sender does not use this format.
+    /// Reads the header of a message, or returns `None` if the message does not have this format.
     pub fn read(message: &[u8]) -> Option<Self> {
         let [r, l, one, kind, high, low, unordered, 0, a, b, c, d] = *message.first_chunk::<HEAD_BYTES>()?
         else {
@@ -145,8 +144,8 @@ pub struct Listener {
     socket: Socket,
     path: PathBuf,
     v6_only: Option<PathBuf>,
-    // Lock that is held as long as the address is in use. By this lock, other processes detect the listener without
-    // connecting.
+    // This lock is held as long as the address is in use. It shows other processes that there is a listener, without a
+    // connection.
     _lock: File,
 }
 
@@ -159,7 +158,8 @@ impl Listener {
         Self::bind_as(folder, at, false)
     }
 
-    /// Listens like [`bind`](Self::bind), for a socket with `IPV6_V6ONLY`: at `[::]` it is not found by IPv4 addresses.
+    /// Listens like [`bind`](Self::bind), for a socket with `IPV6_V6ONLY`: at `[::]`, it accepts no IPv4
+    /// associations.
     ///
     /// # Errors
     /// Fails like [`bind`](Self::bind).
@@ -247,13 +247,13 @@ fn candidates(folder: &Path, to: SocketAddr) -> Vec<SocketAddr> {
     candidates
 }
 
-/// One association: a blocking descriptor; a parameter of each call decides whether it may wait.
+/// An association. Its descriptor is blocking, but a parameter of each call decides whether the call may wait.
 #[derive(Debug)]
 pub struct Association(Socket);
 
 impl Association {
-    /// Associates with the listener in `folder` at `to`, or at any address with that port; `from` is the
-    /// local address, if the program chose one.
+    /// Associates with the listener in `folder` at `to`, or with a listener at the wildcard address and that port. `from` is
+    /// the local address, if the program chose one.
     ///
     /// # Errors
     /// `ConnectionRefused`: no listener; `WouldBlock`: its backlog is full; the folder is accessible to other

@@ -1,4 +1,4 @@
-//! Frames and datagrams with time stamps of the kernel, or of a card by its own clock; and threads in other
+//! Frames and datagrams with time stamps by the kernel or by the clock of a network card, and threads in other network
 //! namespaces.
 #![allow(unsafe_code)]
 
@@ -24,7 +24,7 @@ pub enum Clock {
     Card,
 }
 
-/// Source of a time stamp; the later ones are nearer to the wire.
+/// Source of a time stamp. Later variants are closer to the wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum TimestampSource {
     /// Taken by this program, after it had been scheduled.
@@ -80,7 +80,7 @@ pub fn open_frames(interface: &str, ethertype: u16) -> io::Result<OwnedFd> {
     if index == 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: plain arguments; a result that is not an error is a new descriptor without another owner. The
+    // SAFETY: the arguments are numbers. A result that is not an error is a new descriptor without another owner. The
     // address is an all-zero `sockaddr_ll`, which is valid, and outlives the call.
     unsafe {
         let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC;
@@ -116,7 +116,7 @@ pub fn take_all(socket: &impl AsFd, interface: &str) -> io::Result<()> {
     let mut request: libc::packet_mreq = unsafe { std::mem::zeroed() };
     request.mr_ifindex = index as i32;
     request.mr_type = libc::PACKET_MR_PROMISC as u16;
-    // SAFETY: the option is a `packet_mreq` that outlives the call, its size is given.
+    // SAFETY: the option is a `packet_mreq` that outlives the call, and its size is given.
     let result = unsafe {
         libc::setsockopt(
             socket.as_fd().as_raw_fd(),
@@ -129,8 +129,8 @@ pub fn take_all(socket: &impl AsFd, interface: &str) -> io::Result<()> {
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Opens a raw socket that receives every frame of one type that enters or leaves one interface of the calling thread's
-/// namespace, even on a bridge; outgoing frames are received after the queue.
+/// Opens a raw socket that receives every frame of one type that enters or leaves an interface of the calling thread's
+/// namespace, even if the interface belongs to a bridge. Outgoing frames are received after the queueing discipline.
 pub fn open_tap(interface: &str, ethertype: u16) -> io::Result<OwnedFd> {
     // Loads the type, compares it, and accepts the whole frame or nothing.
     let program = [
@@ -144,8 +144,8 @@ pub fn open_tap(interface: &str, ethertype: u16) -> io::Result<OwnedFd> {
     Ok(socket)
 }
 
-/// Enables the kernel's stamps of received packets, a buffer of `buffer_bytes`, and a wait of at most
-/// `timeout`. A card's stamps use the card's clock: [`stamp_by_card`].
+/// Enables the kernel's stamps of received packets, and sets the size of the receive buffer and the timeout of reads. For
+/// stamps by the clock of the network card, see [`stamp_by_card`].
 pub fn stamp_received(socket: &impl AsFd, buffer_bytes: usize, timeout: Duration) -> io::Result<()> {
     let options = SockRef::from(socket);
     options.set_recv_buffer_size(buffer_bytes)?;
@@ -160,9 +160,9 @@ pub fn stamp_by_card(socket: &impl AsFd) -> io::Result<()> {
     ask_for(socket, kernels | libc::SOF_TIMESTAMPING_RX_HARDWARE | libc::SOF_TIMESTAMPING_RAW_HARDWARE)
 }
 
-/// Selects the stamps of a socket.
+/// Selects the kinds of stamps that a socket reports.
 fn ask_for(socket: &impl AsFd, stamps: libc::c_uint) -> io::Result<()> {
-    // SAFETY: the option is an int that outlives the call, its size is given.
+    // SAFETY: the option is an int that outlives the call, and its size is given.
     let result = unsafe {
         libc::setsockopt(
             socket.as_fd().as_raw_fd(),

@@ -23,8 +23,7 @@ pub fn pin_thread(cpu: usize) -> io::Result<()> {
     Ok(sched_setaffinity(None, &set)?)
 }
 
-/// Makes the calling thread's timers expire on time: by default the kernel delays them by up to 50 µs to
-/// merge them.
+/// Makes the calling thread's timers expire on time. By default, the kernel delays timers by up to 50 µs to merge them.
 pub fn exact_timers() {
     // Cannot fail for the calling thread.
     let _ = set_current_timer_slack(NonZeroU64::new(1));
@@ -36,8 +35,8 @@ pub fn thread_cpu_time() -> Duration {
     Duration::new(u64::try_from(time.tv_sec).unwrap_or(0), u32::try_from(time.tv_nsec).unwrap_or(0))
 }
 
-/// Returns the time since the machine started, which is the same for every process: comparable with a probe's time
-/// stamp.
+/// Returns the time since the machine started, in nanoseconds. Time stamps of different processes are comparable, because
+/// all processes use this clock.
 pub fn monotonic_ns() -> u64 {
     let time = clock_gettime(ClockId::Monotonic);
     u64::try_from(time.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(time.tv_nsec).unwrap_or(0)

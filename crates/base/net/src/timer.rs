@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec};
 
-/// One deadline as a descriptor (timerfd_create(2)): readable once it has passed, so that any event loop can
-/// wait for it.
+/// A timer with one deadline, as a descriptor (timerfd_create(2)). The descriptor is readable once the deadline has
+/// passed, so any event loop can wait for it.
 #[derive(Debug)]
 pub struct Timer(OwnedFd);
 

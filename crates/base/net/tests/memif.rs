@@ -60,7 +60,7 @@ fn packets_arrive_in_order_until_ring_is_full() {
         let mut into = [0; 128];
         let mut put = 0_u32;
         let mut taken = 0;
-        // 70,000 packets: the 16-bit indices wrap.
+        // 70,000 packets are sent, so that the 16-bit indices wrap.
         while taken < 70_000 {
             let burst = 1 + put % 11;
             for _ in 0..burst {
@@ -121,7 +121,7 @@ fn oversized_packet_is_refused_and_next_passes() {
 }
 
 #[test]
-fn rings_and_buffers_lie_within_their_memory() {
+fn rings_and_buffers_outside_memory_are_refused() {
     let (own, theirs) = shared();
     let ring = |place, buffers| Receiver::new(Arc::clone(&own), place, buffers).map(drop).unwrap_err();
     for (region, offset, log2_size) in [
@@ -147,7 +147,7 @@ fn rings_and_buffers_lie_within_their_memory() {
 
 #[test]
 fn shrinkable_memory_is_refused() {
-    // Shorter than announced.
+    // This memory is shorter than announced.
     let region = Region::create(4096).unwrap();
     let again = || region.descriptor().try_clone_to_owned().unwrap();
     assert!(matches!(
@@ -157,7 +157,7 @@ fn shrinkable_memory_is_refused() {
     assert!(matches!(Region::accept(again(), 0), Err(RegionError::Short { .. })));
     // The region of this endpoint cannot be truncated afterwards by any holder.
     assert!(file(&region).set_len(0).is_err() && file(&region).set_len(8192).is_err());
-    // Files on disk, devices, sockets, interrupts.
+    // Descriptors of disk files, devices, sockets and interrupts are refused.
     let path = std::env::temp_dir().join(format!("ranlab-memif-file-{}", std::process::id()));
     std::fs::write(&path, [0; 8192]).unwrap();
     let disk = File::options().read(true).write(true).open(&path).unwrap();
@@ -204,7 +204,7 @@ fn path_is_reused_only_without_a_listener() {
     // The failed attempt above also connected to check for a listener; that connection has ended.
     drop(listener);
     assert!(!path.exists());
-    // Left behind by a killed process: bound, without a listener.
+    // A killed process leaves such a file: bound, without a listener.
     drop(std::os::unix::net::UnixDatagram::bind(&path).unwrap());
     let again = Listener::bind(&path);
     std::fs::remove_file(&path).unwrap_or_default();
@@ -229,7 +229,7 @@ fn hostile_peer_can_only_corrupt_packets() {
         let to_us = place(3);
         let from_us = RingLocation { offset: 1024, ..place(3) };
         let other = Some(Buffers { offset: 8192, ..buffers().unwrap() });
-        // In even rounds this endpoint owns the memory, in odd ones the peer.
+        // In even rounds, this endpoint owns the memory; in odd rounds, the peer does.
         let (mut sender, mut receiver) = if round % 2 == 0 {
             let sender = Sender::new(Arc::clone(&own), from_us, other).unwrap();
             (sender, Receiver::new(own, to_us, buffers()).unwrap())
@@ -248,10 +248,10 @@ fn hostile_peer_can_only_corrupt_packets() {
             };
             let ring = if draw(2) == 0 { 0 } else { 1024 };
             match draw(4) {
-                // An index that advances by a small number.
+                // Writes an index that advances by a small number.
                 0 => write(&[draw(12) as u8, 0], ring + [6, 64][draw(2) as usize]),
                 1 => write(&(draw(1 << 16) as u16).to_ne_bytes(), ring + [6, 64][draw(2) as usize]),
-                // A descriptor that is nearly valid.
+                // Writes a descriptor that is nearly valid.
                 2 => {
                     let mut descriptor = [0; 16];
                     descriptor[0] = u8::from(draw(3) == 0);

@@ -103,7 +103,7 @@ fn frame(from: [u8; 6], to: [u8; 6], payload: &[u8]) -> Vec<u8> {
     frame
 }
 
-/// Returns the datagrams that arrive within a short time: the first may be late on a busy machine.
+/// Returns the datagrams that arrive with gaps of at most 0.5 s. Waits up to 2 s for the first datagram.
 fn all(socket: &UdpSocket) -> Vec<Vec<u8>> {
     let mut buffer = [0; 2_048];
     let mut came = Vec::new();
@@ -116,7 +116,7 @@ fn all(socket: &UdpSocket) -> Vec<Vec<u8>> {
     came
 }
 
-/// Returns the index of the device, its MAC address and the neighbour's, from the kernel's tables.
+/// Returns the index and the MAC address of the device, and the MAC address of the neighbour, from the kernel's tables.
 fn tables(link: &Link, ours: &UdpSocket, theirs: &UdpSocket) -> (u32, [u8; 6], [u8; 6]) {
     ours.send_to(b"who are you", "10.9.0.9:2152").unwrap();
     assert_eq!(all(theirs), [b"who are you"]);
@@ -131,7 +131,7 @@ fn tables(link: &Link, ours: &UdpSocket, theirs: &UdpSocket) -> (u32, [u8; 6], [
     })
 }
 
-/// Checks that three times as many frames as the ring has entries arrive, each once and in order.
+/// Sends three times as many frames as the ring has entries, and checks that each arrives once and in order.
 fn out(socket: &mut XskSocket, theirs: &UdpSocket, own: [u8; 6], peer: [u8; 6]) {
     let mut received = Vec::new();
     for n in 0..192_u64 {
@@ -172,7 +172,7 @@ fn both_ways(test: &str, native: bool) {
         (socket, steering)
     });
     out(&mut socket, &theirs, own, peer);
-    // Incoming: the socket gets the first two addresses and the port; the kernel gets the third address and
+    // Incoming packets: the socket gets the first two addresses and the port; the kernel gets the third address and
     // all other traffic.
     let mut came = Vec::new();
     let mut take = |socket: &mut XskSocket| {
@@ -238,7 +238,7 @@ fn losses_of_full_ring_are_counted_exactly() {
     );
     let told = socket.statistics().unwrap();
     assert_eq!(told.lost(), 36, "{told:?}");
-    // The memory is free again.
+    // The frames are free again, so the next packet is received.
     theirs.send_to(&[200; 8], "10.9.0.1:2152").unwrap();
     assert!(wait_readable(&[socket.as_fd()], Duration::from_secs(2)).unwrap());
     assert_eq!(socket.receive(64, |frame| assert_eq!(frame[42], 200)), 1);
@@ -257,6 +257,6 @@ fn sending_on_disabled_device_is_an_error() {
         room[..60].fill(0xff);
         Some(60)
     }));
-    // ENETDOWN
+    // 100 is ENETDOWN.
     assert_eq!(socket.send().unwrap_err().raw_os_error(), Some(100));
 }

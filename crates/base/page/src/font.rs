@@ -1,4 +1,5 @@
-//! The embedded font as text, so that a page and a figure look the same on every machine: labels were measured with it.
+//! The embedded font, in the form of a style sheet. Pages and figures then look the same on every machine, and the labels of
+//! figures have the width that was measured with this font.
 
 use std::sync::OnceLock;
 

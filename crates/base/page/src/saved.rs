@@ -11,11 +11,11 @@ pub struct Saved<'a> {
     pub title: &'a str,
     /// Name of the main module, without extension: `saved` for `web/saved.js`.
     pub entry: &'a str,
-    /// Additional styles, before those of the page: an embedded font.
+    /// Additional styles, which precede the styles of the page, such as the embedded font.
     pub styles: &'a str,
     /// Data of the module as JSON, in an element with the id `data`.
     pub json: &'a str,
-    /// Paragraphs for browsers without scripts; text, not markup.
+    /// Paragraphs for browsers without scripts, as plain text.
     pub words: &'a [String],
 }
 
@@ -35,7 +35,7 @@ impl Saved<'_> {
         let words: String = self.words.iter().map(|text| format!("<p>{}</p>", escape(text))).collect();
         let icon = file("/web/icon.svg").map_or("", |file| file.text);
         let icon = format!("data:image/svg+xml;base64,{}", base64(icon.as_bytes()));
-        // In JSON, `<` occurs in strings only, where its escape is equivalent. No string can end the element.
+        // In JSON, `<` occurs only in strings, where its escape has the same meaning. Without `<`, no string can end the element.
         let json = self.json.replace('<', "\\u003c");
         format!(
             "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\

@@ -1,4 +1,4 @@
-//! Clock of the machines.
+//! Clock of the state machines ([`Machine`](ranlab_machine::Machine)).
 use ranlab_machine::Time;
 use std::sync::OnceLock;
 use std::time::Instant;
@@ -10,7 +10,7 @@ pub(crate) fn epoch() -> Instant {
     *EPOCH.get_or_init(Instant::now)
 }
 
-/// Returns the current time of the machines. It is the same for all machines of the process.
+/// Returns the current time for state machines. All machines of the process use the same clock.
 pub fn now() -> Time {
     Time::from_nanos(u64::try_from(epoch().elapsed().as_nanos()).unwrap_or(u64::MAX))
 }
@@ -20,8 +20,7 @@ pub fn unix_time() -> std::time::Duration {
     std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default()
 }
 
-/// Converts a time of the machines to the time since the Unix epoch, by the current offset between [`now`] and
-/// [`unix_time`].
+/// Converts a time of [`now`] to the time since the Unix epoch, by the current offset between [`now`] and [`unix_time`].
 pub fn unix_time_at(at: Time) -> std::time::Duration {
     let unix = unix_time();
     let now = now();

@@ -154,7 +154,7 @@ pub(super) struct MemoryArrivals {
     arrivals: Mutex<mpsc::Receiver<MemoryStream>>,
 }
 
-/// Returns `None` if the name is already in use.
+/// Creates a listener. Returns `None` if the name is already in use.
 pub(super) fn listen(name: &str) -> Option<MemoryArrivals> {
     let mut names = lock(&NAMES);
     let names = names.get_or_insert_default();
@@ -184,7 +184,7 @@ impl Drop for MemoryArrivals {
     }
 }
 
-/// Returns `None` if there is no listener with this name or its backlog is full.
+/// Connects to a listener. Returns `None` if there is no listener with this name, or its backlog is full.
 pub(super) fn connect(name: &str, capacity_bytes: usize) -> Option<MemoryStream> {
     let names = lock(&NAMES);
     let listener = names.as_ref()?.get(name)?;

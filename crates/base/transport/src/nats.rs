@@ -1,4 +1,4 @@
-//! Connections to NATS servers: addresses, credentials, and the pace of reconnects. Needs the feature `nats`.
+//! Connections to NATS servers: addresses, credentials, and the delays between attempts. Needs the feature `nats`.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -7,12 +7,11 @@ use async_nats::{Client, ConnectErrorKind, ConnectOptions};
 
 /// Timeout of one request to the servers.
 pub const PATIENCE: Duration = Duration::from_secs(1);
-/// Interval of pings; a silent server is detected after three.
+/// Interval of pings. A server that does not respond to three pings is considered lost.
 const PING: Duration = Duration::from_secs(1);
-/// First delay between connection attempts; doubles with each attempt. It applies to connections and to opening the
-/// bucket.
+/// First delay between two attempts to connect or to open the bucket. The delay doubles with each attempt.
 const PAUSE: Duration = Duration::from_millis(10);
-/// Maximum delay between attempts, and thus the longest delay after the servers are back.
+/// Maximum delay between two attempts. After the servers are available again, this is the longest time until the next attempt.
 const PAUSE_MAX: Duration = Duration::from_secs(1);
 
 /// Servers, bucket and credentials.
@@ -38,7 +37,7 @@ pub struct NatsConfig {
     pub certificate: Option<(PathBuf, PathBuf)>,
 }
 
-/// Error of the bus.
+/// Error of the connection to NATS servers, or of the bucket.
 #[derive(Debug, thiserror::Error)]
 pub enum NatsError {
     /// Invalid server addresses.

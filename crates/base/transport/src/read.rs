@@ -152,7 +152,7 @@ impl FrameReader {
             return;
         }
         // An announced frame may never arrive. The buffer grows with the received data, so a peer cannot occupy more
-        // than about twice the memory of what it sends.
+        // memory than about twice what it has sent.
         let room = self.missing().min(self.buf.len()).max(self.chunk);
         self.grown = self.buf.len() + room > LAST_CHUNK_BYTES;
         self.buf.reserve(room);

@@ -109,8 +109,8 @@ impl<T: AsFd> AsRawFd for Descriptor<T> {
     }
 }
 
-// Registers a socket with tokio. `AsyncFd::register` is unsafe: the descriptor must not change. Sockets of `ranlab_net`
-// guarantee this.
+// Registers a socket with tokio. `AsyncFd::register` is unsafe, because the descriptor must not change while it is
+// registered. Sockets of `ranlab_net` guarantee this.
 #[allow(deprecated)]
 fn awaited<T: AsFd>(socket: T) -> io::Result<AsyncFd<Descriptor<T>>> {
     AsyncFd::new(Descriptor(socket))
@@ -187,7 +187,7 @@ enum SctpRead {
     End,
     /// Range of the buffer that contains a PDU.
     Pdu(std::ops::Range<usize>),
-    /// No data for the reader.
+    /// No complete PDU, for example a notification or the beginning of a message.
     Other,
 }
 
@@ -242,7 +242,7 @@ struct KernelAssociation {
     part: Mutex<Vec<u8>>,
     /// Payload protocol identifier, copied from the peer's messages: FlexRIC uses 0, others 70.
     ppid: AtomicU32,
-    /// Where the association is sent if the peer restarts it, and the peer's name.
+    /// Channel to which this association is sent if the peer restarts it, and the peer's name.
     again: Option<(mpsc::UnboundedSender<Restarted>, String)>,
     /// Whether the peer has restarted the association, so that the descriptor belongs to a new connection.
     over: AtomicBool,
@@ -267,7 +267,7 @@ impl KernelAssociation {
             .map(|(again, peer)| socket.try_clone().map(|socket| again.send((socket, peer.clone())).is_ok()));
         match handed_on.transpose()? {
             Some(true) => Ok(SctpRead::End),
-            // The listener is gone.
+            // The listener no longer exists.
             _ => Err(io::ErrorKind::ConnectionReset.into()),
         }
     }

@@ -12,7 +12,7 @@ use tokio::net::{TcpStream, UnixStream};
 
 use super::{Connection, Framer, MemoryStream};
 
-/// Room that [`Stream::try_read`] adds if the caller's buffer has none.
+/// Number of bytes that [`Stream::try_read`] adds to the caller's buffer if this has no spare capacity.
 const LEAST_ROOM_BYTES: usize = 4 << 10;
 
 /// A connection with readiness. Dropping it closes both directions.

@@ -14,10 +14,10 @@ use super::{
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Lengths of the PDUs sent in each direction, in bytes.
 const PDUS: [usize; 6] = [1, 2, 255, 1_500, 20_000, 60_000];
-/// Number of bytes within which a peer that does not read must block the writer.
+/// Maximum number of bytes that a writer may send before a peer that does not read blocks it.
 const HELD_BACK_BYTES: usize = 64 << 20;
 
-/// Number of PDUs within which a full connection must refuse.
+/// Maximum number of PDUs that a full connection may be offered before it refuses one.
 const REFUSED_WITHIN: usize = 100;
 
 /// Checks a transport at an address without a listener. Returns a sentence that names the first violated requirement.
@@ -32,7 +32,8 @@ pub async fn check(address: &Address) -> Result<(), String> {
     let bound = listener.address().clone();
     let near = in_time("connecting", connect(&bound, &options)).await?.map_err(|error| error.to_string())?;
     let (far, peer) = in_time("accepting", listener.accept()).await?.map_err(|error| error.to_string())?;
-    // Tries a second listener after the first connection was accepted, because this check connects to a Unix socket.
+    // Tries a second listener only after the first connection was accepted, because `bind` itself connects to a Unix
+    // socket to look for a listener.
     match Listener::bind(&bound, &options).await {
         Err(BindError::InUse { .. }) => {}
         Err(error) => {

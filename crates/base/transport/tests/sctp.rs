@@ -129,7 +129,7 @@ fn receive(association: &Association) -> (Vec<u8>, MessageInfo) {
     }
 }
 
-/// The identifier of a peer's messages (FlexRIC: 0, E2AP: 70) is used for messages to it.
+/// Messages to a peer have the same identifier as the messages from it (FlexRIC: 0, E2AP: 70).
 #[test]
 fn peer_gets_its_own_payload_protocol_identifier() {
     if !kernel() {

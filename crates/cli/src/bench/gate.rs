@@ -1,4 +1,4 @@
-//! Pass or fail of a campaign for CI: thresholds, a headline number, a JUnit file and the exit code.
+//! Decides whether a campaign passes or fails in CI: thresholds, a headline number, a JUnit file and the exit code.
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -10,7 +10,7 @@ use ranlab_lab::check::{TestCase, TestResult, junit_of};
 use crate::exit::Failure;
 use crate::output::Output;
 
-/// Arguments of a run that passes or fails.
+/// Arguments that determine when a run fails.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(crate) struct Gate {
     /// Also exit with 1 for these verdicts and outcomes: inconclusive, differs, unmeasurable, stale; degraded, misses_budget,
@@ -122,7 +122,7 @@ impl Gate {
 /// Metrics whose limits `host.when_noisy` relaxes.
 const EXCUSED: [&str; 3] = ["host.steal_share", "host.other_share", "tool.send_delay_us"];
 
-/// Fails if no point has numbers: with exit code 1 if the system is the cause, with 3 if the machine is.
+/// Fails if no point has valid values. The exit code is 1 if the system under test is the cause, and 3 if this machine is.
 fn measured(results: &Results) -> Result<(), Failure> {
     let outcomes: Vec<Outcome> = results.points.iter().filter_map(PointResult::outcome).collect();
     if outcomes.iter().any(|outcome| outcome.counts()) {
@@ -151,7 +151,7 @@ fn write(file: &Path, text: &str) -> Result<(), Failure> {
         .map_err(|error| Failure::Environment(format!("{} cannot be written: {error}", file.display())))
 }
 
-/// Prints the number of expectations by verdict, then each of them, decisive ones first.
+/// Prints the number of expectations for each verdict, and then each expectation; those that decide come first.
 pub(crate) fn print_thresholds(output: &mut Output, judged: &[Judged]) -> Result<(), Failure> {
     if judged.is_empty() {
         return Ok(());
@@ -160,7 +160,7 @@ pub(crate) fn print_thresholds(output: &mut Output, judged: &[Judged]) -> Result
     super::run::tell_judged(output, judged)
 }
 
-/// Returns the headline number of a campaign: the first metric in its figures, at its best point.
+/// Returns the value of a metric at its best point, as the headline number of a campaign.
 pub(super) fn headline(results: &Results, metric: &str) -> Option<(String, serde_json::Value)> {
     let better = results.metric(metric)?.better;
     let answers = results.points.iter().filter_map(|point| Some((point, results.answer(point, metric)?)));

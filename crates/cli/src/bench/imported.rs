@@ -1,4 +1,4 @@
-//! Results of other tools: CSV tables, and JSON of hyperfine.
+//! Reads results of other tools: CSV tables, and JSON files of hyperfine.
 use std::path::Path;
 
 use ranlab_campaign::results::Results;
@@ -7,7 +7,7 @@ use ranlab_report::import;
 use super::stored::text_of;
 use crate::exit::Failure;
 
-/// Returns whether a path names a table.
+/// Returns whether a path names a CSV table.
 pub(super) fn is_table(path: &Path) -> bool {
     path.is_file() && path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("csv"))
 }

@@ -1,5 +1,5 @@
-//! Live page of a campaign: completed and pending points, intermediate curves, the trials of a search, the
-//! report so far; stop and resume. The campaign never waits for a page, except after a stop from a page.
+//! Live page of a campaign. It shows completed and pending points, intermediate curves, the trials of a search and the
+//! report so far, and can stop and resume the campaign. The campaign waits for a page only after a stop from that page.
 use std::path::Path;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,11 +16,12 @@ use ranlab_report::store::{Load, Store};
 use super::{STORE, about};
 use crate::web::{self, CurrentValues, Sampler};
 
-/// Maximum time that a campaign stopped from its page waits for a resume. After this time the command ends, and can be repeated later.
+/// Maximum time for which a campaign that was stopped from its page waits to be resumed. The command then ends, and can
+/// be repeated later.
 const PAUSE_MAX: Duration = Duration::from_secs(1_800);
 /// Interval of checks for Ctrl-C while the campaign is stopped.
 const LOOK: Duration = Duration::from_millis(200);
-/// Number of values of the last window that the page shows.
+/// Number of values from the last window that the page shows.
 const NUMBERS_MAX: usize = 8;
 
 /// Point in the list of the page.

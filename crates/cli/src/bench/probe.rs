@@ -1,4 +1,4 @@
-//! Local checks of `bench check`: addresses to be bound or reached, and programs to be run.
+//! Checks of `bench check` on this machine: whether addresses can be bound or reached, and whether programs exist.
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream, ToSocketAddrs, UdpSocket};
 use std::path::Path;
@@ -11,13 +11,13 @@ use ranlab_lab::{WorkerLocation, experiment::third_party::PlannedCommand};
 
 /// Time limit for a connection to a remote worker.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
-/// Maximum number of points checked; larger sweeps repeat the same addresses.
+/// Maximum number of points that are checked. Larger sweeps repeat the same addresses.
 const POINTS_MAX: usize = 1_000;
 /// Keys of UDP addresses that a rig's processes bind, unless the system under test is external.
 const BOUND: [&str; 5] = ["sut.n4", "sut.n3", "load.smf", "load.gnb", "load.network"];
 /// Keys of addresses at which an external system must be reachable.
 const REACHED: [&str; 4] = ["sut.e2", "sut.e42", "sut.address", "sut.rest"];
-/// Keys whose value is a program, followed by switches and the program that each of them needs.
+/// Keys whose value is a program. `PROGRAMS_IF`: keys that switch a function on, and the program that each of them needs.
 const PROGRAMS: [&str; 2] = ["sut.plugin", "load.plugin"];
 const PROGRAMS_IF: [(&str, &str); 2] = [("live.ping", "ping"), ("live.iperf3", "iperf3")];
 

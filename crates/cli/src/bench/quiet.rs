@@ -14,12 +14,13 @@ use crate::exit::Failure;
 const WATCH: Duration = Duration::from_secs(2);
 /// Time limit for the user's response. Without a response the campaign continues, as it does without a terminal.
 const TO_ANSWER: Duration = Duration::from_secs(30);
-/// Default limits of a scenario: shares of the machine that are stolen, and that are used by other processes.
+/// Default limits of a scenario: the share of CPU time that the hypervisor gives to other guests, and the share that other
+/// processes use.
 const STEAL_AT_MOST: f64 = 0.02;
 const BUSY_AT_MOST: f64 = 0.1;
 
-/// Watches the machine and reports other activity. On a busy machine with a terminal, asks for [`TO_ANSWER`] whether to continue. Without a
-/// terminal or a response, the campaign continues.
+/// Watches the machine and reports other activity. If the machine is busy, asks on the terminal whether to continue, and waits for
+/// [`TO_ANSWER`]. Without a terminal or a response, the campaign continues.
 ///
 /// # Errors
 ///

@@ -180,7 +180,7 @@ fn filtered(arguments: &Query) -> Result<Table, Failure> {
     Ok((columns, rows, false))
 }
 
-/// Prints columns with the width of their content.
+/// Prints columns, each as wide as its longest cell.
 fn print(output: &mut Output, columns: &[String], lines: &[Vec<String>]) -> Result<(), Failure> {
     let width = |index: usize| {
         let cells = lines.iter().map(|line| line[index].chars().count());

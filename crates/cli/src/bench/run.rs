@@ -380,7 +380,7 @@ pub(crate) fn tell_points(output: &mut Output, results: &Results) -> Result<(), 
     Ok(())
 }
 
-/// Aligns rows by column. A row with fewer cells, such as a reason, does not widen a column.
+/// Aligns the cells of all rows in columns. A row with fewer cells (its last cell is a reason) does not widen a column.
 fn aligned(rows: &[Vec<String>], columns: usize) -> Vec<String> {
     let whole = || rows.iter().filter(|row| row.len() >= columns);
     let width = |column: usize| {

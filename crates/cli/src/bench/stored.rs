@@ -1,4 +1,4 @@
-//! Results stored as JSON next to a repository's scenarios, opened like a campaign.
+//! Reads results that a repository stores as JSON in addition to its scenarios. They can be used like a campaign.
 use std::path::{Path, PathBuf};
 
 use ranlab_campaign::results::Results;

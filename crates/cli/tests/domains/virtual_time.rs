@@ -34,8 +34,8 @@ fn passed(point: &Point, seed: u64, window: Duration) -> RepeatResult {
     virtual_time::run(&run, RepeatOptions::default()).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Returns a cell with fading for three UEs under the slicing controller, whose xApp sends no requests. `sets` are further settings as
-/// `PATH=JSON`.
+/// Returns a point with a fading cell for three UEs under the slicing controller, whose xApp sends no requests. `sets` are further
+/// settings as `PATH=JSON`.
 fn cell(sets: &[&str]) -> Point {
     let ours =
         ["load.channel=\"sinr:12\"", "load.flows=[\"udp:80\", \"1=voip\"]", "load.stay=[]", "xapp.steps=[]"];
@@ -90,7 +90,7 @@ fn same_seed_gives_same_digest_in_any_process() {
         println!("digests {:?}.", digests(7));
         return;
     }
-    // Each process has its own hash seeds.
+    // Each process has different seeds for its hash maps.
     let child = || {
         let output = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", "virtual_time::same_seed_gives_same_digest_in_any_process", "--nocapture"])
@@ -151,7 +151,7 @@ fn paired_run_shows_gains_and_losses_of_an_xapp() {
     let sum: f64 = effects.values().map(|(_, it)| it.summary.mean).sum();
     let gain = effects[&1].1;
     assert!(gain.summary.mean > 2.0 && sum < 0.0, "{sum}: {all:?}");
-    // Common random numbers: a favourable seed is favourable in both runs.
+    // Both runs use the same random numbers, so a favourable seed is favourable in both.
     assert!(gain.correlation.unwrap() > 0.9, "{gain:?}");
 }
 
@@ -159,7 +159,7 @@ fn paired_run_shows_gains_and_losses_of_an_xapp() {
 fn e42_xapp_receives_all_reports_and_has_zero_effect() {
     let (all, window) = points("sim/watched.toml", &[]);
     let with = passed(&all[0], 1, window).recording;
-    // Four models with ten reports per second. Each hop (E2 and E42) takes `sim.latency` (100 us).
+    // The xApp subscribes to four models, with ten reports per second each. Each hop (E2 and E42) takes `sim.latency` (100 us).
     assert!((396.0..=404.0).contains(&with.metrics["xapp_indications"]), "{:?}", with.metrics);
     assert_eq!(with.metrics["xapp_lost"], 0.0);
     let age = |name: &str| with.metrics[&format!("xapp_age_us_{name}")];
@@ -203,7 +203,7 @@ fn controller_of_one_operator_can_be_disabled() {
             b.len() == 4 && b.iter().all(|it| it.verdict == EffectVerdict::Same && it.with > 1.0),
             "{mode}: {b:?}"
         );
-        // The effect of A's controller on A's UEs equals that of its xApp, and B loses nothing significant.
+        // A's controller has the same effect on A's UEs as A's xApp. The UEs of B lose nothing significant.
         let a = of("sut.A");
         let xapp = of("xapp.slice");
         let means = |all: &[Difference]| all.iter().map(|it| it.summary.mean).collect::<Vec<_>>();
@@ -212,7 +212,7 @@ fn controller_of_one_operator_can_be_disabled() {
         let b: f64 = means(&a)[2..].iter().sum();
         let had: f64 = a[2..].iter().map(|it| it.without).sum();
         assert!((b / had).abs() < 0.01, "{mode}: the UEs of operator B change by {b} of {had}: {a:?}");
-        // With all controllers disabled, the sharing operators are not separated.
+        // If all controllers are disabled, the operators that share a base station are not separated.
         assert!(of("sut").iter().any(|it| it.verdict != EffectVerdict::Same), "{mode}");
     }
     let why = Omitted::named("sut.C", &all[0].settings).unwrap_err();
@@ -251,7 +251,7 @@ fn recorded_controls_and_states_match_the_radio() {
     let mut tables = record::Tables::new(4);
     tables.take(3, 5, &pair.with, Some(&pair.without));
     let [(_, states), (_, controls)] = tables.named();
-    // Two runs, twelve periods, three UEs.
+    // There are two runs, twelve periods and three UEs.
     assert_eq!(states.rows(), 2 * 12 * 3);
     let mbps = where_is(states, "mbps", "ue", 1.0);
     let mean = |all: &[Option<f64>]| all.iter().flatten().sum::<f64>() / all.len() as f64;
@@ -259,7 +259,7 @@ fn recorded_controls_and_states_match_the_radio() {
         let bytes = passed.radios[0].ues[0].bytes;
         assert!((mean(world) - bytes as f64 * 8e-6 / 6.0).abs() < 1e-6, "{world:?}");
     }
-    // Four requests: the slices, and three UEs. Before the first request both runs are identical.
+    // The xApp sends four requests: one for the slices, and one for each UE. Before the first request, both runs are identical.
     assert_eq!(controls.rows(), 4 * 3);
     assert_eq!(mbps[..4], mbps[12..16]);
     let of = |name: &str| where_is(controls, name, "ue", 1.0);
@@ -333,7 +333,7 @@ const SEEDS: u64 = 200;
 /// For every seed, all components recover from random faults of all kinds before the end of the run.
 #[test]
 fn networks_recover_from_random_faults() {
-    // Without an xApp, because one that sends a request to a crashed controller would exit.
+    // There is no xApp, because an xApp that sends a request to a crashed controller exits.
     let point = cell(&["sim.faults=[\"random:8@0s-8s\"]", "load.flows=[\"voip\"]", "xapp.type=\"none\""]);
     let broken = |first: u64| -> Vec<String> {
         let one = |seed| {

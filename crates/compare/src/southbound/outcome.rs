@@ -145,14 +145,13 @@ impl WindowObservation<'_> {
         self.load.number(name)
     }
 
-    /// Returns whether the controller had load, i.e. whether enough base stations received a request for reports once.
-    /// Without requests, the controller did not know the base stations, or it does not repeat requests after a
-    /// reconnect.
+    /// Returns whether the controller had load: enough base stations received at least one request for reports. Otherwise,
+    /// it does not know them, or does not repeat its requests after a reconnect.
     fn had_load(&self) -> Result<bool, RigError> {
         Ok(!self.tells_shortfall() || self.number("served")? >= self.nodes * ALIVE_AT_LEAST)
     }
 
-    /// Returns whether the base stations report the part of the load that is still in transit. E2 base stations do not
+    /// Returns whether the base stations report how much of the load the controller has not read. E2 base stations do not
     /// report it.
     fn tells_shortfall(&self) -> bool {
         self.told != ControllerCounters::Ric
@@ -200,7 +199,7 @@ impl WindowObservation<'_> {
         })
     }
 
-    /// Records the part of the load that did not reach the controller, and the part that the controller returned.
+    /// Records how much of the load the controller has acknowledged and read, and the messages that it sent.
     fn record_shortfall(&self, recorder: &mut Recorder) -> Result<(), RigError> {
         if !self.tells_shortfall() {
             return Ok(());
@@ -310,8 +309,7 @@ impl WindowObservation<'_> {
         Ok(reached.map_or(0.0, |(value, _)| *value as f64))
     }
 
-    /// Returns the violated limits for the amount of load and the number of base stations, both of which may be below
-    /// the configured values.
+    /// Returns the limits that are violated if less load or fewer base stations than configured reached the controller.
     fn short(&self, alive: f64) -> Result<[Option<LimitViolation>; 6], RigError> {
         let (faults, unannounced) = if self.tells_shortfall() {
             let told = self.number("announced_ues")?;

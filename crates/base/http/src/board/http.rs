@@ -1,5 +1,5 @@
 //! HTTP server of the live status page. The access policy is that of the REST interface of a RIC.
-#![allow(clippy::result_large_err, reason = "one refusal a request")]
+#![allow(clippy::result_large_err, reason = "at most one refusal per request")]
 
 use super::metrics;
 use super::{ActionRejected, StatusBoard};

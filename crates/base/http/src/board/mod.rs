@@ -32,7 +32,7 @@ const WISHES_MAX: usize = 8;
 /// Interval at which [`StatusBoard::farewell`] checks whether pages have disconnected.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Produces a document; may take long.
+/// Function that produces a document. It may take long.
 type DocumentFn = Arc<dyn Fn() -> String + Send + Sync>;
 
 /// Document and its version.

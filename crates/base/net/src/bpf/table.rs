@@ -53,7 +53,7 @@ impl BpfTable {
         self.descriptor.as_raw_fd()
     }
 
-    /// Runs a command on an entry. `value` has the length of the table's values, or the command does not access it.
+    /// Runs a command on an entry. `value` must have the length of the table's values if the command accesses it.
     fn command(&self, command: libc::c_long, key: &[u8], value: *const u8) -> io::Result<()> {
         if key.len() != self.key_bytes {
             return Err(io::ErrorKind::InvalidInput.into());
@@ -66,8 +66,8 @@ impl BpfTable {
         unsafe { attributes.call(command) }.map(drop)
     }
 
-    /// Sets an entry: atomically for programs that read it in hash tables and tries, in units of eight bytes
-    /// in arrays.
+    /// Sets an entry. In hash tables and tries, programs see the old or the new value; in arrays, this holds only for each
+    /// eight bytes.
     ///
     /// # Errors
     /// Returns the kernel's error (`E2BIG`: the table is full), or `InvalidInput` if key or value do not have the

@@ -36,7 +36,7 @@ pub struct DatagramOptions {
 }
 
 impl Default for DatagramOptions {
-    /// Uses 8 MiB per direction, because a burst of 64-byte packets takes 768 bytes of it per packet.
+    /// Uses 8 MiB per direction, because the kernel counts 768 bytes for each packet in a burst of 64-byte packets.
     fn default() -> Self {
         Self { receive_bytes: 8 << 20, send_bytes: 8 << 20, reuse_port: false, merge: false, stamp: false }
     }
@@ -155,8 +155,8 @@ mod tests {
         assert_eq!(received.oversized, 1);
     }
 
-    /// Sends runs of equal lengths, and other datagrams, from a segmenting batch. Returns the datagrams that the other
-    /// socket receives.
+    /// Sends runs of datagrams of equal length, and single datagrams, from a segmenting batch. Returns the datagrams that the
+    /// other socket receives, and the number of receive calls.
     fn cross(options: DatagramOptions, received: &mut ReceiveBatch) -> (Vec<Vec<u8>>, usize) {
         let any = "127.0.0.1:0".parse().unwrap();
         let a = bind_datagrams(any, options).unwrap();
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn datagram_beyond_one_packet_is_not_segmented() {
+    fn datagrams_too_large_for_one_message_are_sent_separately() {
         let (a, b) = pair();
         let mut batch = SendBatch::segmenting(100, 65_507);
         // Three datagrams that cannot share a message.

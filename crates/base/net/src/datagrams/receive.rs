@@ -1,4 +1,4 @@
-//! Receiving of datagrams.
+//! Batches of received datagrams.
 use crate::stamped::real_ns;
 use crate::thread::monotonic_ns;
 use libc::sockaddr_storage;
@@ -84,7 +84,7 @@ impl ReceiveBatch {
             room: vec![0; messages * each],
             each,
             max_bytes,
-            // SAFETY: a plain C structure for which all zeroes is a valid value.
+            // SAFETY: it is a plain C structure, for which all zeroes is a valid value.
             from: (0..messages).map(|_| unsafe { std::mem::zeroed() }).collect(),
             controls: if controls { vec![Control::default(); messages] } else { Vec::new() },
             messages: Vec::with_capacity(messages),
@@ -109,7 +109,7 @@ impl ReceiveBatch {
     }
 
     fn system_call(&mut self, socket: &UdpSocket) -> io::Result<()> {
-        // SAFETY: both are plain C structures for which all zeroes is a valid value.
+        // SAFETY: both are arrays of plain C structures, for which all zeroes is a valid value.
         let (mut headers, mut parts): ([libc::mmsghdr; PIECE], [libc::iovec; PIECE]) =
             unsafe { (std::mem::zeroed(), std::mem::zeroed()) };
         let count = self.from.len().min(PIECE);
@@ -126,8 +126,8 @@ impl ReceiveBatch {
                 header.msg_controllen = size_of::<Control>() as _;
             }
         }
-        // SAFETY: the first `count` headers point to one part each of `each` bytes of `room`, to a name each, and to
-        // control areas of the size given or to none; all outlive the call. A null timeout is allowed.
+        // SAFETY: each of the first `count` headers points to a part (`each` bytes of `room`), to a name, and to a
+        // control area of the given size or to none. All of these outlive the call. A null timeout is allowed.
         let received = unsafe {
             libc::recvmmsg(
                 socket.as_raw_fd(),
@@ -189,8 +189,8 @@ fn control_values(header: &libc::msghdr) -> (Option<usize>, Option<u64>) {
     if header.msg_control.is_null() {
         return (segment, stamp);
     }
-    // SAFETY: control messages are walked by the kernel's macros, which stay within `msg_controllen` as the kernel left
-    // it; their content has the layout of their type and is read unaligned.
+    // SAFETY: the kernel's macros walk the control messages and stay within `msg_controllen`, which the kernel has set. The
+    // content of a message has the layout of its type and is read unaligned.
     unsafe {
         let mut entry = libc::CMSG_FIRSTHDR(header);
         while !entry.is_null() {

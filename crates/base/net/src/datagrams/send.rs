@@ -1,4 +1,4 @@
-//! Sending of datagrams.
+//! Batches of datagrams to be sent.
 use super::MAX_BATCH;
 use socket2::SockAddr;
 use std::io;
@@ -82,7 +82,7 @@ impl SendBatch {
         Self { segmenting: true, ..Self::new(batch, max_bytes) }
     }
 
-    /// Whether no more datagrams fit before a [`send`](Self::send).
+    /// Returns whether no more datagrams fit before a [`send`](Self::send).
     pub fn is_full(&self) -> bool {
         self.parts.len() >= self.batch || self.used + self.max_bytes > self.room.len()
     }
@@ -92,7 +92,7 @@ impl SendBatch {
         self.parts.len() - self.done
     }
 
-    /// Whether no datagrams wait.
+    /// Returns whether no datagrams wait.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -192,7 +192,7 @@ impl SendBatch {
     /// Makes one system call and returns the number of datagrams taken. Sets `in_run` if the first message contains
     /// several.
     fn system_call(&mut self, socket: &UdpSocket, in_run: &mut bool) -> io::Result<usize> {
-        // SAFETY: C structures and integers, for which all zeroes is a valid value.
+        // SAFETY: `Call` consists of C structures and integers, for which all zeroes is a valid value.
         let mut call: Call = unsafe { std::mem::zeroed() };
         let mut index = self.done;
         while call.count < PIECE && index < self.parts.len() {
@@ -220,8 +220,8 @@ impl SendBatch {
             index += run;
         }
         *in_run = call.runs[0] > 1;
-        // SAFETY: the first `count` headers point to one part each, the parts into `room`, the names into `to`, control
-        // messages into `controls`; all outlive the call, and the kernel only reads them.
+        // SAFETY: each of the first `count` headers points to a part within `room`, and may point to a name in `to` and to
+        // a control message in `controls`. All of these outlive the call, and the kernel only reads them.
         let taken = unsafe {
             libc::sendmmsg(
                 socket.as_raw_fd(),

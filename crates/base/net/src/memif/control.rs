@@ -72,7 +72,7 @@ impl Control {
         message.msg_iovlen = 1;
         if let Some(descriptor) = descriptor {
             message.msg_control = ancillary.0.as_mut_ptr().cast();
-            // SAFETY: arithmetic on a length.
+            // SAFETY: the macro only calculates with a length.
             message.msg_controllen = unsafe { libc::CMSG_SPACE(size_of::<i32>() as u32) } as _;
             // SAFETY: the ancillary buffer is aligned and longer than the length passed, which is that of one descriptor: the
             // first header and its data lie within.
@@ -103,7 +103,7 @@ impl Control {
         message.msg_iov = &raw mut part;
         message.msg_iovlen = 1;
         message.msg_control = ancillary.0.as_mut_ptr().cast();
-        // SAFETY: arithmetic on a length, of less than the buffer has.
+        // SAFETY: the macro only calculates with a length, which is less than that of the buffer.
         let room = unsafe { libc::CMSG_SPACE((DESCRIPTORS_MAX * size_of::<i32>()) as u32) };
         message.msg_controllen = room as _;
         let flags = libc::MSG_DONTWAIT | libc::MSG_CMSG_CLOEXEC;
@@ -180,8 +180,8 @@ impl Drop for Listener {
     }
 }
 
-/// Creates a descriptor by which one endpoint can wake the other (eventfd). This endpoint never writes to a shared one,
-/// because the peer could fill it and block the write.
+/// Creates a descriptor by which one endpoint can wake the other (eventfd). This endpoint only polls shared descriptors and
+/// never writes to one, because the peer could fill it, and the write would then block.
 ///
 /// # Errors
 /// Fails like eventfd(2).

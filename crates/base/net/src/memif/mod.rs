@@ -1,10 +1,9 @@
-//! Memory, rings of descriptors in it, and the socket that carries descriptors between two packet programs on
-//! one machine (memif). The order of messages is not defined here.
+//! Shared memory, rings of descriptors in this memory, and the socket that transfers file descriptors between two packet
+//! programs on one machine (memif). The crate `ranlab-memif` defines the messages and their order.
 //!
-//! The peer is not trusted. It may write anything to the shared memory at any time. Every index, length and
-//! offset that it owns is therefore read once, checked, and only then used; values of this endpoint are never
-//! read back. The memory cannot shrink ([`Region::accept`]), and this endpoint never waits for the peer, so a
-//! peer can only spoil packets.
+//! The peer is not trusted. It may write anything to the shared memory at any time. Every index, length and offset that the
+//! peer writes is therefore read once, checked, and only then used. This endpoint never reads back its own values. The memory
+//! cannot shrink ([`Region::accept`]), and this endpoint never waits for the peer. A peer can therefore only corrupt packets.
 mod control;
 mod region;
 mod ring;

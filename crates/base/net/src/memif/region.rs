@@ -93,7 +93,7 @@ impl Region {
 
     fn map(descriptor: OwnedFd, len: usize) -> io::Result<Self> {
         let access = libc::PROT_READ | libc::PROT_WRITE;
-        // SAFETY: a new mapping at an address of the kernel's choice, which overlaps no other mapping.
+        // SAFETY: the kernel chooses the address of the new mapping, which overlaps no other mapping.
         let at = unsafe {
             libc::mmap(std::ptr::null_mut(), len, access, libc::MAP_SHARED, descriptor.as_raw_fd(), 0)
         };
@@ -119,22 +119,22 @@ impl Region {
     /// Returns the address of `octets` bytes, or `None` if they are not fully within the region or not aligned.
     fn place(&self, at: usize, octets: usize, alignment: usize) -> Option<*mut u8> {
         at.checked_add(octets).filter(|end| *end <= self.len && at.is_multiple_of(alignment))?;
-        // SAFETY: within the mapping.
+        // SAFETY: the address is within the mapping.
         Some(unsafe { self.at.as_ptr().add(at) })
     }
 
     pub(super) fn u16(&self, at: usize) -> Option<&AtomicU16> {
-        // SAFETY: within the mapping, which begins at a page and outlives the reference; aligned.
+        // SAFETY: the address is aligned and within the mapping, which outlives the reference.
         self.place(at, 2, 2).map(|place| unsafe { AtomicU16::from_ptr(place.cast()) })
     }
 
     pub(super) fn u32(&self, at: usize) -> Option<&AtomicU32> {
-        // SAFETY: as `u16`.
+        // SAFETY: as in `u16`.
         self.place(at, 4, 4).map(|place| unsafe { AtomicU32::from_ptr(place.cast()) })
     }
 
     pub(super) fn u64(&self, at: usize) -> Option<&AtomicU64> {
-        // SAFETY: as `u16`.
+        // SAFETY: as in `u16`.
         self.place(at, 8, 8).map(|place| unsafe { AtomicU64::from_ptr(place.cast()) })
     }
 

@@ -1,16 +1,17 @@
 //! Rings of packet descriptors in shared memory, one producer and one consumer, without locks.
 //!
-//! The owner of the memory counts `head`, the peer counts `tail`, in both directions. On the ring away from the owner,
-//! the owner offers packets by `head`, and the peer returns them by `tail`. On the ring towards the owner, the owner
-//! offers empty buffers by `head`, and the peer returns them filled by `tail`. Both count modulo 2^16. Packets are
-//! copied: one endpoint uses a buffer while a descriptor assigns it.
+//! In both directions, the owner of the memory increases `head`, and the peer increases `tail`, both modulo 2^16. On a ring
+//! from the owner to the peer, `head` counts packets that the owner has written, and `tail` buffers that the peer has
+//! returned. On a ring from the peer to the owner, `head` counts empty buffers that the owner has offered, and `tail`
+//! buffers that the peer has filled. Packets are copied, because an endpoint may use a buffer only while a descriptor
+//! assigns it.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::Region;
 
-/// Maximum binary logarithm of a ring's descriptors: indices have 16 bits.
+/// Maximum binary logarithm of the number of descriptors of a ring. Indices have 16 bits.
 pub const LOG2_RING_MAX: u8 = 14;
 /// Bytes of a ring before its descriptors.
 pub const RING_HEAD_BYTES: usize = 128;
@@ -118,8 +119,7 @@ struct Ring {
     size: u16,
     /// Buffers of the ring, if this endpoint owns the memory.
     buffers: Option<Buffers>,
-    /// Number of the next descriptor of this endpoint, modulo 2^16. `limit` is the end of the descriptors that it may
-    /// use.
+    /// Index of the next descriptor of this endpoint, modulo 2^16. The endpoint may use the descriptors before `limit`.
     next: u16,
     limit: u16,
 }
@@ -223,8 +223,8 @@ impl Ring {
         }
     }
 
-    /// Returns the region, length and offset of a descriptor's buffer. The owner knows them; the other endpoint checks
-    /// the descriptor's values.
+    /// Returns the region, length and offset of a descriptor's buffer. The owner of the memory knows them. The other endpoint
+    /// uses the values of the descriptor, after checking them.
     fn buffer(&self, index: u16, fields: (u16, u32, u32)) -> Result<(u16, u32, u32), DescriptorFault> {
         let (region, length, offset) = fields;
         if let Some(own) = self.buffers {
@@ -247,10 +247,10 @@ impl Ring {
 pub struct Sender(Ring);
 
 impl Sender {
-    /// Creates the sender of a ring; with `buffers` it owns the memory.
+    /// Creates the sender of a ring. If `buffers` is given, this endpoint owns the memory.
     ///
     /// # Errors
-    /// The ring is not at this location.
+    /// There is no valid ring at this location.
     pub fn new(
         regions: Arc<[Region]>,
         place: RingLocation,
@@ -271,7 +271,7 @@ impl Sender {
     /// Returns the number of packets that fit now, at most 2^14.
     ///
     /// # Errors
-    /// The peer's index is impossible; the ring is unusable.
+    /// The peer's index is out of range, so the ring is unusable.
     pub fn free(&mut self) -> Result<u16, RingFault> {
         if self.0.left() == 0 {
             let ahead = if self.0.buffers.is_some() { self.0.size } else { 0 };
@@ -336,11 +336,11 @@ pub enum TakeOutcome {
 pub struct Receiver(Ring);
 
 impl Receiver {
-    /// Creates the receiver of a ring; with `buffers` it owns the memory. The receiver polls, and sets the flag that
-    /// shows this to the peer.
+    /// Creates the receiver of a ring. If `buffers` is given, this endpoint owns the memory. The receiver polls, and sets
+    /// the flag that shows this to the peer.
     ///
     /// # Errors
-    /// The ring is not at this location.
+    /// There is no valid ring at this location.
     pub fn new(
         regions: Arc<[Region]>,
         place: RingLocation,
@@ -368,7 +368,7 @@ impl Receiver {
     /// Takes the next packet and copies it to `into`. The peer sees this after [`Receiver::publish`].
     ///
     /// # Errors
-    /// The peer's index is impossible; the ring is unusable.
+    /// The peer's index is out of range, so the ring is unusable.
     pub fn take(&mut self, into: &mut [u8]) -> Result<TakeOutcome, RingFault> {
         if let Some(taken) = self.whole(into) {
             return Ok(taken);

@@ -42,7 +42,7 @@ pub(super) fn prepare(socket: &Socket) -> io::Result<()> {
     set(socket, libc::SCTP_PEER_ADDR_PARAMS, &heartbeats())
 }
 
-/// Encodes `sctp_event`: association, kind, on.
+/// Encodes `sctp_event` (association, kind, 1 for enabled), which enables notifications of association changes.
 fn association_changes() -> [u8; 8] {
     let [low, high] = super::message::ASSOC_CHANGE.to_ne_bytes();
     [0, 0, 0, 0, low, high, 1, 0]

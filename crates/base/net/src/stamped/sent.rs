@@ -47,7 +47,7 @@ pub fn sent_stamp(socket: &impl AsFd, clock: Clock, patience: Duration) -> io::R
         tv_sec: patience.as_secs() as libc::time_t,
         tv_nsec: patience.subsec_nanos() as libc::c_long,
     };
-    // SAFETY: one descriptor and the time, both alive for the call.
+    // SAFETY: the descriptor's entry and the time outlive the call.
     let ready = unsafe { libc::ppoll(&raw mut poll, 1, &raw const time, std::ptr::null()) };
     match ready {
         0 => Ok(None),

@@ -2,11 +2,11 @@
 //!
 //! The process gives the kernel memory (UMEM) in frames of one size. Four rings assign the frames: FILL
 //! (free, for the kernel to receive into), RX (received), TX (to be sent), COMPLETION (sent, free again).
-//! Half of the frames receive, half send. A program at the device redirects selected frames here
+//! Half of the frames are for receiving, half for sending. A program at the device redirects selected frames here
 //! ([`XskSteering`]); the kernel handles the rest.
 //!
-//! Without support by the driver the kernel copies (copy mode), which works with any Ethernet device; zero
-//! copy must be requested.
+//! By default, the kernel copies frames (copy mode), which works with any Ethernet device. Zero copy needs a driver that
+//! supports it, and must be requested.
 #![allow(unsafe_code)]
 
 mod redirect;
@@ -24,8 +24,7 @@ pub const XSK_FRAME_BYTES: [u32; 2] = [2_048, 4_096];
 pub const XSK_HEADROOM: u32 = 256;
 /// Minimum and maximum entries of a ring.
 pub const XSK_RING: [u32; 2] = [64, 1 << 15];
-/// Maximum number of consecutive system calls without progress, before the remaining frames wait for the next
-/// send.
+/// Maximum number of consecutive system calls without progress. The remaining frames then wait for the next send.
 const FRUITLESS_CALLS: u32 = 16;
 /// Frames that one call of the copy mode may send, if the kernel allows a choice (Linux 6.17).
 const CALL_BUDGET: libc::c_int = 64;
@@ -170,7 +169,7 @@ impl XskSocket {
     /// Binds a socket to queue `queue` of the device with index `device`, in the calling thread's namespace.
     pub fn bind(device: u32, queue: u32, options: XskOptions) -> Result<Self, XskError> {
         check(&options)?;
-        // SAFETY: plain arguments; a result that is not an error is a new descriptor without another owner.
+        // SAFETY: the arguments are numbers. A result that is not an error is a new descriptor without another owner.
         let raw = unsafe { libc::socket(libc::AF_XDP, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0) };
         if raw < 0 {
             return Err(match io::Error::last_os_error() {
@@ -179,7 +178,7 @@ impl XskSocket {
                 source => XskError::Step { step: "making an AF_XDP socket", source },
             });
         }
-        // SAFETY: see above.
+        // SAFETY: `raw` is a new descriptor without another owner.
         let socket = unsafe { OwnedFd::from_raw_fd(raw) };
         let octets = 2 * options.ring as usize * options.frame_bytes as usize;
         let step = |step| move |source| XskError::Step { step, source };
@@ -212,7 +211,7 @@ impl XskSocket {
         })
     }
 
-    /// Whether no frame can be added before a [`send`](Self::send) that releases some.
+    /// Returns whether no frame can be added until a [`send`](Self::send) has released some.
     pub fn is_full(&mut self) -> bool {
         if self.free.is_empty() {
             self.reclaim();
@@ -256,7 +255,7 @@ impl XskSocket {
 
     /// Wakes the kernel. In copy mode, it sends within this call.
     fn wake(&mut self) -> io::Result<()> {
-        // SAFETY: no data and no address; the descriptor is open.
+        // SAFETY: the call gets no data and no address, and the descriptor is open.
         let result = unsafe {
             libc::sendto(
                 self.socket.as_raw_fd(),
@@ -272,7 +271,7 @@ impl XskSocket {
         }
         let error = io::Error::last_os_error();
         match error.raw_os_error() {
-            // The call ends at the one frame that the device dropped.
+            // The device dropped one frame, and the call ended there.
             Some(libc::EBUSY) => self.tx_dropped += 1,
             // The budget of the call is used up, or earlier frames are still in flight.
             Some(libc::EAGAIN | libc::ENOBUFS | libc::EINTR) => {}
@@ -294,7 +293,7 @@ impl XskSocket {
     /// Passes at most `most` frames that arrived before the call to `each`, and releases them; returns their
     /// number.
     pub fn receive(&mut self, most: usize, mut each: impl FnMut(&[u8])) -> usize {
-        // Frames that arrive from now on wait for the next call, because the caller took its time stamp
+        // A frame that arrives from now on waits for the next call, because the caller took the time stamp for this call
         // earlier.
         let count = most.min(self.received.available() as usize);
         for _ in 0..count {
@@ -310,7 +309,7 @@ impl XskSocket {
             self.fill.publish();
         }
         if self.fill.needs_wakeup() {
-            // SAFETY: no buffer and no address; the descriptor is open. The call only wakes the driver; its result is unused.
+            // SAFETY: the call gets no buffer and no address, and the descriptor is open. It only wakes the driver.
             unsafe {
                 let none = std::ptr::null_mut();
                 let no_address = std::ptr::null_mut();
@@ -334,8 +333,8 @@ impl XskSocket {
 
     /// Returns the losses of this socket.
     pub fn statistics(&self) -> io::Result<XskStatistics> {
-        // SAFETY: integers, for which all zeroes is a valid value; a kernel that knows fewer fields leaves the others
-        // zero.
+        // SAFETY: the structure consists of integers, for which all zeroes is a valid value. A kernel that knows fewer
+        // fields leaves the others zero.
         let mut counters: libc::xdp_statistics = unsafe { std::mem::zeroed() };
         get(&self.socket, libc::XDP_STATISTICS, &mut counters)?;
         Ok(XskStatistics {
@@ -401,7 +400,7 @@ fn rings(socket: &OwnedFd, size: u32) -> Result<Rings, XskError> {
     {
         set(socket, ring, &size_of_ring).map_err(step("making a ring"))?;
     }
-    // SAFETY: integers, for which all zeroes is a valid value.
+    // SAFETY: the structure consists of integers, for which all zeroes is a valid value.
     let mut offsets: libc::xdp_mmap_offsets = unsafe { std::mem::zeroed() };
     let written =
         get(socket, libc::XDP_MMAP_OFFSETS, &mut offsets).map_err(step("asking where rings are"))?;

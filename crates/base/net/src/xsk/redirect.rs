@@ -51,7 +51,7 @@ impl XskSteering {
         self.sockets.set(&queue.to_ne_bytes(), &descriptor.to_ne_bytes())
     }
 
-    /// Whether the driver runs the program.
+    /// Returns whether the driver runs the program.
     pub fn is_native(&self) -> bool {
         self.program.native
     }
@@ -124,7 +124,7 @@ fn redirect(map: i32, target: &XskTarget) -> Vec<u64> {
     code.copy(6, 1);
     code.load(FOUR, 2, 1, DATA);
     code.load(FOUR, 3, 1, DATA_END);
-    // Register 4: end of the UDP header; a shorter frame is passed on.
+    // Register 4 is the end of the UDP header. A shorter frame is left to the kernel.
     code.copy(4, 2);
     code.put(0x07, 4, 0, 0, i32::from(ETHERNET + ip_bytes + UDP_BYTES));
     code.to_end.push(code.instructions.len());
@@ -151,7 +151,7 @@ fn redirect(map: i32, target: &XskTarget) -> Vec<u64> {
         }
     }
     code.require(TWO, ETHERNET + ip_bytes + 2, network16(target.port));
-    // bpf_redirect_map(table, queue, action without an entry)
+    // Calls bpf_redirect_map(table, queue, verdict if the queue has no entry).
     code.load(FOUR, 2, 6, RX_QUEUE);
     code.put(0x18, 1, 1, 0, map);
     code.put(0, 0, 0, 0, 0);
@@ -198,9 +198,9 @@ mod tests {
         frame
     }
 
-    /// Returns the verdict of the kernel; `None` if this user may not run the test. Without an entry for the queue, a
-    /// frame that would be redirected is passed. To make the table's response visible, the program falls back to
-    /// another verdict.
+    /// Returns the kernel's verdict for a frame; `None` if this user may not run the test. The table is empty, so a
+    /// frame to be redirected gets the fallback verdict. All other frames would get the same verdict, so the fallback
+    /// is changed.
     fn verdict(target: XskTarget, frame: &[u8]) -> Option<u32> {
         let map = match BpfMap::sockets(4) {
             Ok(map) => map,
@@ -214,7 +214,7 @@ mod tests {
         let mut code = redirect(map.descriptor(), &target);
         let fallback = code.len() - 5;
         assert_eq!(code[fallback], 0x0000_0002_0000_03b7);
-        // The fallback XDP_TX (3) is a verdict that the program returns for no other reason.
+        // The fallback becomes XDP_TX (3), which the program returns in no other case.
         code[fallback] = 0x0000_0003_0000_03b7;
         let (verdict, out) = XdpProgram::try_on(&code, frame).unwrap();
         assert_eq!(out, frame, "the program must not change the frame");
@@ -235,7 +235,7 @@ mod tests {
         }
         let good = v4([10, 0, 0, 255], PORT);
         assert_eq!(verdict(target, &v4([10, 0, 0, 255], 2_153)), Some(2));
-        // Another EtherType, options, a fragment (each kind), TCP, a frame cut short.
+        // Another EtherType, IPv4 options, the first and a later fragment, TCP; then a truncated frame.
         for (at, octet) in [(12, 0x86), (14, 0x46), (20, 0x20), (21, 1), (23, 6)] {
             let mut frame = good.clone();
             frame[at] = octet;

@@ -30,7 +30,7 @@ impl Mapping {
     fn map(descriptor: i32, len: usize, flags: i32, offset: u64) -> io::Result<Self> {
         let offset = libc::off_t::try_from(offset).map_err(|_| io::ErrorKind::InvalidInput)?;
         let access = libc::PROT_READ | libc::PROT_WRITE;
-        // SAFETY: a new mapping at an address of the kernel's choice, which overlaps no other mapping.
+        // SAFETY: the kernel chooses the address of the new mapping, which overlaps no other mapping.
         let at = unsafe { libc::mmap(std::ptr::null_mut(), len, access, flags, descriptor, offset) };
         if at == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
@@ -48,7 +48,7 @@ impl Mapping {
     /// that the kernel does not hold them at the time.
     pub(super) fn octets(&mut self, at: usize, len: usize) -> Option<&mut [u8]> {
         at.checked_add(len).filter(|end| *end <= self.len)?;
-        // SAFETY: within the mapping, which outlives the slice and is borrowed for as long; zeroed when it was made.
+        // SAFETY: the range is within the mapping, which stays borrowed as long as the slice. The memory was zeroed when it was mapped.
         Some(unsafe { std::slice::from_raw_parts_mut(self.at.as_ptr().add(at), len) })
     }
 }
@@ -191,7 +191,7 @@ impl<T: Copy> Producer<T> {
         self.published.wrapping_sub(self.shared.consumer().load(Ordering::Acquire))
     }
 
-    /// Whether the kernel needs a system call before it reads the ring.
+    /// Returns whether the kernel reads the ring only after a system call.
     pub(super) fn needs_wakeup(&self) -> bool {
         // The flag is read after the kernel can see the published entries; otherwise both sides could wait
         // for each other.

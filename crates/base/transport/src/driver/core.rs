@@ -25,7 +25,7 @@ const REFUSAL_LOG_INTERVAL: Duration = Duration::from_secs(1);
 
 type Events<E> = Box<dyn FnMut(E) -> ReadInterest>;
 
-/// Called with the machine and the stream of each new link.
+/// Callback for each new link, with the machine and the stream of the link.
 pub(super) type OnAttach<M> = Box<dyn FnMut(&mut M, <M as Machine>::Key, &Stream)>;
 
 /// A machine with its links and its timer.
@@ -211,8 +211,8 @@ impl<M: Machine> MachineCell<M> {
         }
     }
 
-    /// Removes a link that ended by itself and informs the machine. If the machine has closed it, it is already
-    /// removed, and its key may belong to a newer link.
+    /// Removes a link whose connection has ended, and informs the machine. Does nothing if the machine has already closed
+    /// the link, because the key may then belong to a newer link.
     fn detach(self: &Rc<Self>, key: M::Key, state: &Rc<LinkState>, why: LinkLoss) {
         let current = {
             let mut inner = self.inner.borrow_mut();
@@ -228,7 +228,7 @@ impl<M: Machine> MachineCell<M> {
         }
     }
 
-    /// Runs the task of a link, which reads, and writes after the socket was full.
+    /// Runs the task of a link. The task reads, and also writes when a socket that was full accepts data again.
     async fn serve(self: Rc<Self>, key: M::Key, stream: Rc<Stream>, state: Rc<LinkState>) {
         let mut reader = FrameReader::with_framer(self.max_pdu, Self::framer(&stream));
         let why = loop {
@@ -243,7 +243,7 @@ impl<M: Machine> MachineCell<M> {
                 }
             };
             match next {
-                // A link that is closed here, but not removed, was closed by a failed write.
+                // A failed write has closed the link.
                 Next::Closed => break LinkLoss::Broken("it cannot be written to".to_owned()),
                 Next::Writable(Err(error)) | Next::Readable(Err(error)) => {
                     break LinkLoss::Broken(error.to_string());

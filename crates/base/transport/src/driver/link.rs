@@ -1,4 +1,4 @@
-//! One link: its frames to write, and the state that its task waits for.
+//! One link of a driver: the frames to write, and the state that the link's task waits for.
 use super::write_buffer::WriteBuffer;
 use crate::{Framer, Stream};
 use std::cell::{Cell, RefCell};
@@ -13,7 +13,7 @@ const LINGER: Duration = Duration::from_secs(1);
 
 pub(super) struct Link {
     pub(super) stream: Rc<Stream>,
-    /// Frames taken out of the machine but not yet accepted by the socket.
+    /// Frames taken from the protocol machine (`Machine`) but not yet accepted by the socket.
     pub(super) ahead: WriteBuffer,
     pub(super) state: Rc<LinkState>,
 }

@@ -93,7 +93,7 @@ fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, IdentityErr
     }
 }
 
-/// Reads the configuration of an HTTPS server from PEM files: the certificate chain and its private key. Clients show no
+/// Reads the configuration of an HTTPS server from PEM files: the certificate chain and its private key. Clients need no
 /// certificate.
 ///
 /// # Errors

@@ -64,7 +64,7 @@ type Newcomer = Result<(Stream, String), AcceptError>;
 /// Connections with a completed handshake.
 #[derive(Debug)]
 struct TlsListener {
-    /// TCP listener. It is removed when this is dropped, so the address is free immediately.
+    /// TCP listener. Dropping `TlsListener` removes it, so that the address is free immediately.
     listener: Arc<Mutex<Option<Listener>>>,
     shown: Mutex<mpsc::Receiver<Newcomer>>,
 }

@@ -292,7 +292,7 @@ impl Drop for Secured {
         if !matches!(inner.flush(&mut state), Ok(true)) || tokio::runtime::Handle::try_current().is_err() {
             return;
         }
-        // The flushing task holds the socket; a timeout limits its lifetime.
+        // The flushing task keeps the socket open, at most until its timeout.
         inner.flush_later(&mut state);
         let inner = Arc::clone(inner);
         tokio::spawn(async move {
