@@ -15,7 +15,6 @@ server = 10
 rate-limit = 1000000000000
 rate-burst = 4000000000
 [load]
-dir = "downlink"
 pkt-num = 2048
 verify = 1024
 [host]
@@ -23,8 +22,9 @@ when_noisy = "warn"
 [sweep]
 mode = "joint"
 [sweep.axes]
-"sut.engine" = ["native", "ovs-dpdk", "ovs", "testpmd", "eswitch"]
-"sut.tier" = ["mem", "mem", "veth", "mem", "mem"]
+"sut.engine" = ["native", "ovs-dpdk", "ovs", "testpmd", "eswitch", "ovs-dpdk"]
+"sut.tier" = ["mem", "mem", "veth", "mem", "mem", "mem"]
+"load.dir" = ["downlink", "downlink", "downlink", "downlink", "downlink", "uplink"]
 [measure]
 duration = "300ms"
 repeats = 1
@@ -35,7 +35,7 @@ holds() {
     python3 - "$1" "$2" <<'PYTHON'
 import json, sys
 r = json.loads(open(sys.argv[1]).read().splitlines()[-1])
-p = dict(zip(["native", "ovs-dpdk", "ovs", "testpmd", "eswitch"], r["points"]))
+p = dict(zip(["native", "ovs-dpdk", "ovs", "testpmd", "eswitch", "ovs-dpdk-uplink"], r["points"]))
 m = {e: {k: v["mean"] for k, v in q.get("metrics", {}).items()} for e, q in p.items()}
 if not eval(sys.argv[2]):
     sys.exit(f"{sys.argv[2]} does not hold: {json.dumps(r)[:4000]}")
@@ -63,6 +63,8 @@ dpdk() { [[ -x /usr/lib/openvswitch-switch-dpdk/ovs-vswitchd-dpdk && $(id -u) ==
 if dpdk; then
     holds all.json 'm["ovs-dpdk"]["verified_packets"] == 1024 and m["ovs-dpdk"]["mpps"] > 0'
     holds all.json 'm["ovs-dpdk"]["drop_ratio"] < 0.01 and m["ovs-dpdk"]["io_ns"] > 0'
+    # In uplink, packets enter at the port that is created first.
+    holds all.json 'm["ovs-dpdk-uplink"]["verified_packets"] == 1024 and m["ovs-dpdk-uplink"]["drop_ratio"] < 0.01'
 else
     holds all.json 'any(w in p["ovs-dpdk"]["reason"] for w in ("apt install openvswitch-switch-dpdk", "huge pages", "namespaces", "run as root"))'
     echo "skipped: Open vSwitch over DPDK is not installed, has no huge pages, or this is not root"

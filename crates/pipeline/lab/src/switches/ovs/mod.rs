@@ -104,6 +104,9 @@ impl Driver for OvsDpdk {
         let [access, core] = dpdk::measured(job.folder, job.directions);
         bridge.device(Port::Access, &access)?;
         bridge.device(Port::Core, &core)?;
+        // Packets arrive as soon as the first port exists. The datapath keeps flows that it made for them without the second port, and
+        // drops all later packets of these flows.
+        bridge.control.say("revalidator/purge")?;
         bridge.forwarder = Some(thread::find(bridge.switch.pid(), FORWARDER)?);
         Ok(Box::new(bridge))
     }
