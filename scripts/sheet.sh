@@ -21,7 +21,8 @@ mkdir -p "$folder"
 for result in "${results[@]}"; do
     name=${result#docs/results/}
     name=${name%.json}
-    # A failed verdict of a result is not a fault of the sheet. A substitute for repeats is not a fault either.
+    # The command may fail although it wrote the report, for example because of a failed verdict. Only a missing report is an
+    # error here.
     "$RANLAB" bench report "$result" --out "$folder/${name//\//-}" >"$folder/log" 2>&1 || [[ -e $folder/${name//\//-}/report.html ]] || { cat "$folder/log" >&2; exit 1; }
 done
 python3 - "$folder" <<'P'
@@ -49,10 +50,10 @@ for report in sorted(folder.glob("*/report.html")):
         where = f"{name}, figure {n}"
         names = "names" in it["x"]
         cells = any(series["form"]["name"] == "cells" for series in it["series"])
-        checks = [(not it["title"].strip(), "has no title"), (not it["caption"].strip(), "has no sentence"),
-            (not it["x_label"].strip(), "does not say what lies across"), (not it["y_label"].strip(), "does not say what lies upwards"),
-            (not names and it["x_label"] and not said(it["x_label"]), f"has neither unit nor words across: {it['x_label']}"),
-            (not cells and it["y_label"] and not said(it["y_label"]), f"has neither unit nor words upwards: {it['y_label']}")]
+        checks = [(not it["title"].strip(), "has no title"), (not it["caption"].strip(), "has no caption"),
+            (not it["x_label"].strip(), "has no label on the x axis"), (not it["y_label"].strip(), "has no label on the y axis"),
+            (not names and it["x_label"] and not said(it["x_label"]), f"has an x label with neither a unit nor words: {it['x_label']}"),
+            (not cells and it["y_label"] and not said(it["y_label"]), f"has a y label with neither a unit nor words: {it['y_label']}")]
         faults += [f"{where} ({it['title']}) {what}" for wrong, what in checks if wrong]
         parts.append(f"<figure><img src='{html.escape(name)}/figure-{n}.png'><figcaption>{n}. {html.escape(it['caption'])}</figcaption></figure>")
     parts.append("</div>")

@@ -3,14 +3,16 @@
 # any process. An idle xApp has no effect, and the effect of an active xApp is reported for each UE. Injected faults are
 # reported, and a command replays them.
 #
-# Live numbers are measured in the radio's own time. On a machine that stalls, controls are late, which affects the numbers
-# around them. The ends of phases are therefore not counted. Shares and throughput must agree within 2 %.
+# A live run measures in the time of the simulated radio. If the machine stalls, control messages arrive late, and throughput
+# near a phase change is wrong. The shares of a phase therefore exclude its start and its end. Shares and throughput must
+# agree within 2 %.
 set -euo pipefail
 command -v python3 >tool.txt || { echo "python3 is not installed"; exit 77; }
 here=$(cd "$(dirname "$0")/../.." && pwd)
 sim() { "$RANLAB" sim "$@" 2>err.txt; }
 
-# Compares a live run with virtual time: shares of white and gray, and black idle after 10 s, in one repeat of 20 s.
+# Compares a live run with virtual time. Two slices, gray (66 %) and black (34 %), share the radio; black stops sending after
+# 10 s. One repeat of 20 s.
 file=$here/scenarios/flexric/fig13b.toml
 short=(--set xapp.sharing=true --set measure.repeats=1)
 "$RANLAB" bench run "$file" "${short[@]}" --out live --format json >live.json 2>live.err || { cat live.err; exit 1; }
@@ -33,10 +35,11 @@ import json
 one, two = (json.load(open(f"{name}.json"))["runs"] for name in ("one", "two"))
 digests = [run["digest"] for run in one]
 assert digests == [run["digest"] for run in two] and len(set(digests)) == 4, digests
-print("times real time:", *[round(run["real_time_factor"], 1) for run in one])
+print("speed relative to real time:", *[round(run["real_time_factor"], 1) for run in one])
 P
 
-# Paired runs with a slice of two thirds, and with a controller that does nothing.
+# Runs with and without an xApp or controller, with the same seeds. A slice of two thirds of the resources must change the UEs'
+# throughput; a controller that does nothing must not.
 sim "$file" --point 0 --without xapp.slice --seeds 3 --record learn --out page --format json >twin.json
 grep -q 'class=gains>gains' page/report.html && grep -q 'class=loses>loses' page/report.html
 grep -q '^xapp.sharing=true,1,1,mbps,.*,gains' page/differences.csv && [[ -s page/figure-1.png ]] || { cat page/differences.csv; exit 1; }
@@ -51,8 +54,8 @@ assert verdicts == {1: "gains", 2: "loses"}, verdicts
 assert nothing and all(it["verdict"] == "same" and set(it["differences"]) == {0} for it in nothing), nothing
 P
 
-# An xApp over E42 at a RIC without iApps receives the same reports as in a live run, without effect on any UE. The run
-# without the xApp can be repeated by one command, with its events.
+# An xApp that subscribes over E42, at a RIC without iApps, receives the same reports as in a live run, and has no effect on any
+# UE. The runs with and without it can be repeated with `--events`, with the same digests.
 watched=("$here/scenarios/sim/watched.toml" --set measure.duration=3s)
 "$RANLAB" bench run "${watched[@]}" --set measure.repeats=1 --out heard --format json >live.json 2>live.err || { cat live.err; exit 1; }
 sim "${watched[@]}" --seeds 1 --out watched --format json >heard.json
@@ -87,7 +90,7 @@ code=0
 eval "\"\$RANLAB\" $replay" >again.txt 2>err.txt || code=$?
 ((code == 1)) && grep -q '\*\*\* Crash' again.txt || { echo "$replay"; cat again.txt err.txt; exit 1; }
 
-# Settings without support for virtual time are named.
+# If virtual time does not support a setting, the error names it. It also names an unknown component or point.
 refused() {
     local code=0
     sim "${@:2}" >refused.txt || code=$?

@@ -64,7 +64,8 @@ pub unsafe extern "C" fn ranlab_agent_register_function(
     }
 }
 
-/// Registers a function. Returns the error code. Writes the function id if `id` is not null.
+/// Registers a function, under `id` if it is given. Returns the error code, and the id under which the function was
+/// registered.
 ///
 /// # Safety
 ///

@@ -21,7 +21,7 @@ pub(crate) enum Target {
     Arrivals(Arc<Endpoint>, Arc<Listener>),
     /// An association, watched for messages and for its end.
     Messages(Arc<Endpoint>, Arc<Association>),
-    /// The socket pair, watched for free space after the program has read.
+    /// The carrier's end of an endpoint's socket pair, watched for free space, which appears when the program reads.
     Room(Arc<Endpoint>),
 }
 
@@ -70,7 +70,7 @@ fn start() -> io::Result<Carrier> {
     // Blocks all signals in this thread, because they are meant for the program's threads. SAFETY: a signal set is
     // plain data, and all zeros is valid.
     let mut before: libc::sigset_t = unsafe { std::mem::zeroed() };
-    // SAFETY: both sets are valid for the calls, which only write to them.
+    // SAFETY: both sets are valid for the duration of the calls, which keep no reference to them.
     unsafe {
         let mut all: libc::sigset_t = std::mem::zeroed();
         libc::sigfillset(&mut all);

@@ -175,5 +175,5 @@ fn text_values_round_trip_and_errors_list_allowed_values() {
     );
     let mut part = FlexranComponent::default();
     let error = part.set("queue", &"tight".into()).unwrap_err().to_string();
-    assert_eq!(error, "`queue` must be one of \"leaky\", \"bounded\"; it is tight");
+    assert_eq!(error, "`queue` must be one of \"leaky\", \"bounded\"; it is \"tight\"");
 }

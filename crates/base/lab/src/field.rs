@@ -232,7 +232,7 @@ pub enum FieldError {
         name: String,
         /// Description of the allowed values.
         allowed: String,
-        /// The value that was given.
+        /// The value that was given; a text is in quotes.
         given: String,
     },
     /// The text cannot be read.
@@ -263,8 +263,13 @@ pub fn checked<A: As<T>, T>(name: &str, fields: &[Field], value: &Value) -> Resu
         (Kind::Int { .. }, Value::Float(float)) => Value::Int(float.round() as i64),
         _ => value.clone(),
     };
-    let wrong =
-        |allowed: String| FieldError::Value { name: name.to_owned(), allowed, given: rounded.to_string() };
+    let wrong = |allowed: String| {
+        let given = match &rounded {
+            Value::Text(text) => format!("\"{text}\""),
+            other => other.to_string(),
+        };
+        FieldError::Value { name: name.to_owned(), allowed, given }
+    };
     let accepted = A::accept(kind, &rounded).map_err(wrong)?;
     let unread = |reason: String| match A::EXPLAINS {
         true => FieldError::Text { name: name.to_owned(), reason },

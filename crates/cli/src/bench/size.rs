@@ -24,7 +24,8 @@ use crate::output::Output;
     [capacity.from]\n  campaign = \"results/my\"\n  axis = \"load.nodes\"\n  users_per_load = 32   # UEs of each base station\n  \
     metric = \"latency_us_p99\"\n  at_most = 10_000\n\n\
     For a campaign with a [search], omit axis, metric and at_most: the load that it found is used.\n\n\
-    Alternative: a point of a campaign with a metric that gives the capacity of a core; both ends of its interval are used\n\n  \
+    Alternative: one point of a campaign. One of its metrics gives the capacity of a core. The deployment is also computed \
+    for both ends of the metric's confidence interval\n\n  \
     [capacity.at]\n  campaign = \"docs/results/tipsy/table3.json\"\n  where = { \"sut.engine\" = \"native\", \"pipeline.name\" = \"mgw\" }\n  \
     metric = \"users_per_blade\"\n  users_per_unit = 0.0416667   # a blade of 24 cores\n\n\
     Without watts, the power is what the campaign measured with energy counters, if its machine had them.")]
@@ -145,8 +146,11 @@ fn measured(from: &SloCapacity, profile: &Path) -> Result<ServedLoad, Failure> {
     };
     let served = served.map_err(|error| Failure::Usage(format!("{}: {error}", profile.display())))?;
     if served.cores <= 0.0 {
-        let what = format!("{}: the campaign measured no CPU time in {}", profile.display(), from.cores);
-        return Err(Failure::Usage(what));
+        return Err(Failure::Usage(format!(
+            "{}: no CPU time was measured: the metric {} of the campaign is 0",
+            profile.display(),
+            from.cores
+        )));
     }
     Ok(served)
 }
@@ -154,8 +158,8 @@ fn measured(from: &SloCapacity, profile: &Path) -> Result<ServedLoad, Failure> {
 fn print_capacity(output: &mut Output, from: &SloCapacity, served: &ServedLoad) -> Result<(), Failure> {
     let axis = from.axis.as_deref().unwrap_or("the load");
     let then = match served.missed_at {
-        Some(missed) => format!("{axis} = {} misses it", short(missed)),
-        None => "every measured load meets the limit, so the true capacity is higher".to_owned(),
+        Some(missed) => format!("the objective is missed at {axis} = {}", short(missed)),
+        None => "every measured load meets the objective, so the true capacity is higher".to_owned(),
     };
     let kept = match (&from.metric, from.at_most) {
         (Some(metric), Some(at_most)) => format!("{metric} <= {} is kept", short(at_most)),

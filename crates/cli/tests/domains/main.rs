@@ -1,5 +1,5 @@
 //! Scenarios and rigs of all domains.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests are tests")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "test helpers may panic, like tests")]
 
 mod meaning;
 mod scenarios;

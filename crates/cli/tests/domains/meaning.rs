@@ -1,6 +1,6 @@
 //! Golden test of the meanings of scenarios. `points.txt` contains the values that each scenario resolves to, other than defaults. The
 //! defaults are in docs/scenario.schema.json.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests are tests")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "test helpers may panic, like tests")]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;

@@ -1,6 +1,6 @@
 //! Checks of the published scenario language: the schema is current, and every scenario of the repository
 //! conforms to it.
-#![allow(clippy::unwrap_used, reason = "helpers of tests are tests")]
+#![allow(clippy::unwrap_used, reason = "test helpers may panic, like tests")]
 
 use std::path::{Path, PathBuf};
 

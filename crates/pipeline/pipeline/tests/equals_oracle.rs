@@ -1,6 +1,6 @@
 //! Every pipeline forwards like its oracle, byte by byte. The tests cover valid and damaged packets, changes during the
 //! run, and both instruction sets.
-#![allow(clippy::unwrap_used)] // a test that cannot go on fails
+#![allow(clippy::unwrap_used)] // a test may panic if it cannot continue
 mod common;
 
 use ranlab_machine::Random;

@@ -1,5 +1,5 @@
 //! The same seed gives the same traffic and the same rules, for any number of threads.
-#![allow(clippy::unwrap_used)] // a test that cannot go on fails
+#![allow(clippy::unwrap_used)] // a test may panic if it cannot continue
 use ranlab_pipeline::engine::{BURST, Burst};
 use ranlab_pipeline::pipelines::Pipeline;
 use ranlab_pipeline::trace::{Directions, Popularity, Sizes, Trace, Traffic, TrafficError};

@@ -1,6 +1,6 @@
-//! Several workers forward while they receive changes. No packet waits. Each packet has the same verdict as in the
-//! oracle with the changes that the packet's worker had applied.
-#![allow(clippy::unwrap_used)] // a test that cannot go on fails
+//! Several workers forward packets while they receive changes, and never wait. Each verdict must equal that of an oracle
+//! with the same changes as the worker had applied at that point.
+#![allow(clippy::unwrap_used)] // a test may panic if it cannot continue
 use ranlab_pipeline::declare::{Event, Port, UserId, Verdict};
 use ranlab_pipeline::engine::{BURST, Burst, Engine, Isa};
 use ranlab_pipeline::pipelines::Pipeline;
@@ -90,7 +90,8 @@ fn run(json: &str, workers: usize, users: u32) {
     let traffic = Traffic { pkt_num: 16_384, dir: Directions::Bidir, ..Traffic::default() };
     let trace = Trace::generate(&pipeline, &traffic).unwrap();
     let parts = RssHash::new(&declaration, workers).unwrap().divide(&trace);
-    assert!(parts.iter().all(|part| part.len() >= BURST), "the flows of this test must spread");
+    let busy = parts.iter().all(|part| part.len() >= BURST);
+    assert!(busy, "each worker must get at least one burst of packets");
     let (mut engines, mut control) = Engine::start(&declaration, workers, Isa::detect()).unwrap();
     let events = pipeline.events(0).unwrap();
     let pace = Pace::default();

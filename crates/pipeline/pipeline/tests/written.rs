@@ -1,7 +1,7 @@
 //! Configurations of switches that no package contains. They are compared with golden files (`RANLAB_BLESS=1` writes
 //! them) and checked as far as possible without the switch. If a compiler or interpreter is installed, it also reads
 //! them.
-#![allow(clippy::unwrap_used, clippy::panic)] // a test that cannot go on fails
+#![allow(clippy::unwrap_used, clippy::panic)] // a test may panic if it cannot continue
 
 use ranlab_pipeline::backends::{self, Backend, BackendRequest, Equivalence};
 use ranlab_pipeline::declare::Direction;

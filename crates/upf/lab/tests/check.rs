@@ -1,5 +1,5 @@
 //! Tests that the checks of `check upf` can fail: each UPF here has one fault, which a check must detect.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests are tests")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "test helpers may panic, like tests")]
 
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;

@@ -1,5 +1,5 @@
 //! Runs `check upf` on our UPF. A correct UPF passes all checks. A UPF with a single fault fails only the check of that fault.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests are tests")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "test helpers may panic, like tests")]
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};

@@ -1,5 +1,5 @@
 //! Tests a UPF and a load generator as components. They run behind workers over TCP, with real sockets on loopback.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests are tests")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "test helpers may panic, like tests")]
 
 use std::net::{SocketAddr, TcpListener};
 use std::time::Duration;
@@ -313,7 +313,7 @@ fn verdicts(test: u8, n6: N6, config: UpfCheck) -> Vec<Verdict> {
 }
 
 #[test]
-fn silent_upf_fails_with_capture() {
+fn failed_checks_of_silent_upf_store_captures() {
     let captures = std::env::temp_dir().join(format!("ranlab-check-{}", std::process::id()));
     let config = UpfCheck {
         dialect: Dialect::OPEN5GS,
@@ -350,7 +350,7 @@ fn emulated_data_network_shows_where_packets_are_lost() {
     let nobody = try_with(15, Network::None);
     assert_eq!(nobody.iter().map(|(verdict, _)| *verdict).collect::<Vec<_>>(), ["skipped"; 2], "{nobody:?}");
     assert!(nobody[0].1.contains("do not come back") && nobody[1].1.contains("--n6"), "{nobody:?}");
-    // The base station listens on a port to which the UPF does not send.
+    // The emulated data network listens on a port to which the UPF does not send.
     let elsewhere = try_with(16, own(16, 2154));
     assert_eq!((elsewhere[0].0, elsewhere[1].0), ("skipped", "failed"), "{elsewhere:?}");
     assert!(elsewhere[1].1.contains("no packet reached the data network"), "{elsewhere:?}");

@@ -1,5 +1,5 @@
 //! Tests a load generator and a UPF whose N3 is a shared-memory ring.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests are tests")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "test helpers may panic, like tests")]
 
 use std::net::SocketAddr;
 use std::sync::atomic::AtomicBool;

@@ -1,7 +1,7 @@
 //! Checks that every rule set that compiles forwards like an independent model of TS 29.244 (`oracle/forwarding_model.py`).
 //!
 //! `RANLAB_MODEL=SESSIONS,PACKETS` sets the number of sessions and packets. Default: 100 and 10,000.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests are tests")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "test helpers may panic, like tests")]
 
 use bytes::Bytes;
 use ranlab_packet::checksum;

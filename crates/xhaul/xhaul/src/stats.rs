@@ -29,7 +29,7 @@ pub const BUDGETS: [Budget; 7] = [
 const JITTER_INTERVAL_PS: Ps = S;
 /// Maximum number of recorded estimates, which is one day. Later estimates are discarded.
 const JITTER_NOTES_MAX: usize = 86_400;
-/// Number of histogram buckets per power of two, as a power of two. Quantiles have an error of at most 1/64.
+/// Base-2 logarithm of the number of histogram buckets per power of two (64 buckets). Quantiles have an error of at most 1/64.
 const BUCKETS_BITS: u32 = 6;
 
 /// Delay statistics of a flow. Packets are recorded in order of arrival. Round-trip times use the same arithmetic as one-way delays.
@@ -96,7 +96,7 @@ impl Delays {
             self.histogram.resize(bucket + 1, 0);
         }
         self.histogram[bucket] += 1;
-        // An interval ends before the first packet after it is counted.
+        // The first packet after an interval belongs to the next one, so the interval is closed first.
         self.note(received);
         self.vary(delay);
         // RFC 4737 section 3: a packet that arrives after a later-sent packet is reordered.
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn delays_and_their_variation_are_separate() {
+    fn delay_pdv_ipdv_and_reordering_of_four_packets() {
         let mut delays = Delays::new();
         for (sequence, delay_us) in [(0, 30), (1, 10), (3, 20), (2, 120)] {
             delays.record(sequence, 0, delay_us * US, Some(25 * US));

@@ -71,7 +71,7 @@ pub(super) fn measure(
     }
 }
 
-/// Returns the loss of a trial. An overloaded system counts as having missed all goals, whatever loss was counted.
+/// Returns the loss of a trial: 1 if none was measured. The loss of a failed trial is always above 0.
 fn loss(trial: &SearchTrial) -> f64 {
     let seen = if trial.value.is_nan() { 1.0 } else { trial.value };
     if trial.gave == TrialOutcome::Fail { seen.max(f64::MIN_POSITIVE) } else { seen }
@@ -89,7 +89,10 @@ fn reason_of(outcome: Outcome, recording: &Recording) -> String {
         Outcome::Overloaded => "the system could not follow the load",
         Outcome::SutFailed => "the system under test failed",
         Outcome::Timeout => "the repeat did not end within its time limit",
-        Outcome::Invalid => "the measurement cannot be trusted (steal, pressure or a late generator)",
+        Outcome::Invalid => {
+            "the measurement cannot be trusted: CPU time was stolen, the machine was under pressure, or the \
+             load generator was late"
+        }
         Outcome::Unmeasurable => "the environment lacks something",
     }
     .to_owned()
@@ -165,8 +168,8 @@ impl Trials<'_, '_> {
             || self.rig.describe().keys.iter().any(kind)
     }
 
-    /// Runs a trial of a search over load, and returns the objective's value. The error is a repeat that ends without
-    /// a result.
+    /// Runs a trial of a search over load, and returns the objective's value. The inner error is the final outcome of
+    /// the repeat, if the search cannot continue.
     fn at(
         &mut self,
         search: &Search,

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""pycrate, an independent ASN.1 codec, against our messages of NGAP, XnAP and F1AP, for `tests/ap.rs`.
+"""Checks our NGAP, XnAP and F1AP messages with pycrate, an independent ASN.1 codec, for `tests/ap.rs`.
 
     pycrate_ap.py CORPUS
 
-CORPUS: lines `interface TAB procedure TAB identifiers of the UE TAB hexadecimal`. Each PDU must be one, with every mandatory
-element of its message and the identifiers; pycrate's encoding of it must be the same octets. Exits 1 on any disagreement.
+CORPUS: lines `interface TAB procedure TAB identifiers of the UE TAB hexadecimal`. pycrate must decode each PDU.
+The PDU must have every mandatory element of its message, and the identifiers. Encoding it again must give the same octets.
+Exits with 1 if a PDU fails a check, or if there are none.
 """
 
 import collections

@@ -23,7 +23,7 @@ impl Experiment for Footprint {
             aliases: Vec::new(),
             comment: "size of a deployment and idle memory of its RIC".to_owned(),
             keys: keys! {
-                ("sut.component", Kind::choice(&["ranlab", "file", "folder"]), "ranlab: this program, with RIC and xApps in one file; file: another file; folder: all files of an image's root").or("ranlab");
+                ("sut.component", Kind::choice(&["ranlab", "file", "folder"]), "ranlab: this program, with RIC and xApps in one file; file: another file; folder: a folder with the root file system of an image; all its files count").or("ranlab");
                 ("sut.path", Kind::Text, "path of the file or folder").when("sut.component", &["file", "folder"]);
             },
             metrics: metrics! {

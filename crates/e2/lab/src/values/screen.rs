@@ -8,7 +8,7 @@ use ranlab_sdk::wire::e2sm::{Column, Kind, RowKey, Table, Value};
 
 use super::{ActionKey, Latest, ModelIndex, NODES_MAX, Values, Watched};
 
-/// Maximum number of lines without a terminal.
+/// Maximum number of lines if the output is not a terminal.
 const LINES_MAX: usize = 200;
 /// Minimum width of a column of values.
 const WIDTH_MIN: usize = 6;
@@ -160,7 +160,7 @@ impl Screen {
         visible.into_iter().map(line).chain(rest(values.beyond, left_out, 0)).collect()
     }
 
-    /// Decodes as many of the latest reports as fit. Returns the lines, and the number of omitted lines.
+    /// Decodes all latest reports. Returns at most `room` lines, and the number of omitted lines.
     fn visible_lines(&mut self, values: &Values, room: usize) -> (Vec<ScreenLine>, usize) {
         let before = std::mem::take(&mut self.before);
         let read: BTreeMap<&GlobalE2NodeId, Vec<Vec<Read>>> =
@@ -191,7 +191,7 @@ impl Screen {
         (visible, left_out)
     }
 
-    /// Returns the texts of a line, one for each headline column of all models.
+    /// Returns the cells of a line: one text for each column marked `headline`, over all models.
     fn cells(
         &mut self,
         values: &Values,
@@ -253,8 +253,8 @@ fn numbers(values: &Values, read: &BTreeMap<&GlobalE2NodeId, Vec<Vec<Read>>>) ->
     numbers
 }
 
-/// Returns the label of a UE: the number that the UE has at all nodes of its base station, and the bearer or tunnel
-/// if the UE has several lines.
+/// Returns the label of a UE: its number, which is the same at all nodes of the base station. If the UE has several
+/// lines, the bearer or tunnel of this line follows.
 fn label(
     values: &Values,
     node: &GlobalE2NodeId,
@@ -335,7 +335,8 @@ fn texts(columns: &[Column], row: &[Value], counted: &Counted) -> Vec<String> {
     texts
 }
 
-/// Formats a number in few characters: at least three digits, and an SI prefix from one million on.
+/// Formats a number in few characters, with an SI prefix from one million on. Smaller whole numbers have no decimals;
+/// other numbers have at least three digits.
 fn short(number: f64) -> String {
     let size = number.abs();
     let (scaled, prefix) = match size {

@@ -1,4 +1,4 @@
-//! The cell side of SLICE and TRAFFIC.
+//! Implements the RAN functions SLICE and TRAFFIC for a radio cell.
 use super::{Radio, SharedRadio, convert};
 use ranlab_e2::Time;
 use ranlab_e2::agent::{UeFilter, UeId};
@@ -273,7 +273,8 @@ mod tests {
             let ues = ues.iter().map(|&(rnti, prbs)| UeAllocation { rnti, prbs, mcs: None }).collect();
             SliceCommand::Allocate(SliceAllocation { slice: 4, slot, slots, ues })
         };
-        // The test runs with slices, and with one pool under the first slice's scheduler.
+        // The test runs twice: with NVS slices, and without slicing. Without slicing, all UEs share one pool, which uses
+        // the first slice's scheduler.
         for (algorithm, from_ms) in [(SliceAlgorithm::Nvs, 0), (SliceAlgorithm::None, 100)] {
             execute(&mut station, &SliceCommand::Configure(SliceSet { algorithm, ..set.clone() })).unwrap();
             let prbs =

@@ -1,6 +1,6 @@
 //! Tests of emulated E2 nodes with agents, RICs and iApps, in virtual time. All tests are one program, because
 //! linking each program costs CI time.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests are tests")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "test helpers may panic, like tests")]
 
 #[allow(dead_code, reason = "shared with tests that use more of it")]
 #[path = "../../../machines/tests/agent/driver.rs"]

@@ -1,6 +1,6 @@
-//! Counts the messages that several RICs read and write without faults. The state machines are those that run on
-//! sockets. Only a live run can measure the processor time per message. The number of messages depends only on the
-//! number of RICs, so it needs no measured network.
+//! Counts the messages that several RICs read and write in a simulation without faults. Its state machines are those
+//! that run on sockets. Processor time per message can only be measured in a live run. The number of messages does not
+//! depend on the network, so a simulation is enough.
 use super::trial::{ClusterTrial, Run};
 use crate::world::Violation;
 use ranlab_e2::Time;
@@ -47,7 +47,7 @@ impl ClusterLoadOutcome {
 }
 
 impl ClusterLoad {
-    /// Runs the world of a seed.
+    /// Simulates the RICs with the random numbers of a seed, and returns the counters of the measured period.
     ///
     /// # Errors
     ///

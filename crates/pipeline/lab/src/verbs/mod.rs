@@ -1,4 +1,4 @@
-//! The verbs of packet pipelines, and the switches that `doctor` looks for.
+//! Subcommands for packet pipelines, and the search for software switches in `doctor`.
 
 mod import;
 mod packets;
@@ -15,7 +15,7 @@ pub static DOMAIN: Domain = Domain {
         Verb::new::<packets::Trace>(
             &["bench", "trace"],
             70,
-            "Write the packets of a pipeline scenario, and the expected ones, for other testers",
+            "Write the input and expected output packets of a pipeline scenario, for other testers",
         ),
         Verb::new::<packets::Config>(
             &["bench", "config"],
@@ -33,7 +33,7 @@ pub static DOMAIN: Domain = Domain {
     ..Domain::new(&PIPELINE)
 };
 
-/// Searches for the switches that a pipeline can be compared on.
+/// Checks which of the supported switches are installed.
 fn switches() -> Vec<Found> {
     backends::all().iter().map(|backend| switch(*backend)).collect()
 }

@@ -154,7 +154,8 @@ fn header4(slot: &Slot, header: &[u8; 20], meta: &mut Meta, l3: usize, end: usiz
     Ok(())
 }
 
-/// Returns bytes of a window, read as one word. The compiler would assemble words from single bytes.
+/// Returns bytes of a window as an array, so that they are read as one word. Otherwise, the compiler would assemble the
+/// word from single bytes.
 #[inline(always)]
 fn octets<const N: usize, const M: usize>(window: &[u8; M], at: usize) -> [u8; N] {
     window.get(at..).and_then(<[u8]>::first_chunk).copied().unwrap_or([0; N])

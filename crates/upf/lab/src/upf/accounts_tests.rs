@@ -38,7 +38,7 @@ fn triggers(accounts: &mut Accounts, now_s: u64) -> Vec<u128> {
 }
 
 #[test]
-fn inactivity_is_reported_once_and_again_after_packets() {
+fn inactivity_is_reported_only_once_until_packets_arrive() {
     let mut accounts = Accounts::default();
     let watch = CreateUrr { urr_id: INACTIVITY, quota_holding_time: Some(Seconds(2)), ..Default::default() };
     let meters = accounts.install(0, 7, &session(watch), &[]);
@@ -124,7 +124,7 @@ fn end_of_validity_is_reported_once_per_grant() {
 }
 
 #[test]
-fn linked_rule_reports_with_reporting_rule() {
+fn report_of_a_rule_triggers_report_of_linked_rule() {
     let mut accounts = Accounts::default();
     let first = CreateUrr { measurement_period: Some(Seconds(1)), ..urr(ReportingTriggers::PERIO) };
     let linked =
@@ -211,7 +211,7 @@ fn start_and_stop_of_traffic_are_reported_without_usage() {
 }
 
 #[test]
-fn traffic_stops_after_default_time_without_detection_time() {
+fn traffic_stops_after_default_time_if_no_detection_time_is_set() {
     let mut bed = Bed::new(urr(ReportingTriggers::STOPT));
     bed.packet(1);
     let idle_s = TRAFFIC_IDLE / SECOND;

@@ -160,7 +160,7 @@ pub fn in_memory(cycles: u64, live: usize, recognise: bool) -> Option<InMemory> 
             run.give_tunnel(seid, n);
         }
     }
-    // These cycles warm up message shapes and memory.
+    // Warm-up: these cycles fill the cache of message shapes and allocate memory, so that the measured cycles do not.
     run.cycles(live, 2 * BATCH as u64, false);
     let before = thread_cpu_time();
     let done = run.cycles(live, cycles, false);
@@ -223,7 +223,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_decoders_accept_and_forward_every_session() {
+    fn sessions_are_accepted_and_forward_packets_with_and_without_recognition() {
         for recognise in [false, true] {
             let result = in_memory(640, 100, recognise).unwrap();
             assert_eq!(

@@ -79,7 +79,7 @@ pub(super) struct PacketWorker {
     to_n3: SendBatch,
     give_n6: SendBatch,
     scratch: Vec<u8>,
-    /// State of bare mode: the header of downlink packets, and the last assigned tunnel.
+    /// State of bare mode, in which packets are forwarded unread: the header of downlink packets, and the last assigned tunnel.
     bare: Option<(GpduTemplate, Option<(u32, IpAddr)>)>,
     /// Packet fault to simulate.
     fault: Option<UpfFault>,

@@ -1,4 +1,5 @@
-//! Trials after a search, which measure a distribution at shares of the load that was found.
+//! After a search, further trials run at given fractions of the load that the search found. Each measures a
+//! distribution.
 
 use crate::record::Recording;
 use crate::rig::RigError;
@@ -10,9 +11,9 @@ use crate::value::short;
 use super::{INVALID_RETRIES, Measured, Trials, offered};
 
 impl Trials<'_, '_> {
-    /// Runs a full trial at each share. The lowest share is first, so that the queues of a higher load affect no other
-    /// trial. If a share cannot be measured, it has no numbers, and the repeat states the reason. The result of the
-    /// search is unaffected.
+    /// Runs a full trial at each share, the lowest first, because queues left by a higher load could affect the next
+    /// trial. If a share cannot be measured, no distribution is recorded for it, and the cause is added to the reason
+    /// that this repeat reports. The result of the search is unaffected.
     pub(super) fn after(&mut self, load: &Load, found: Measured) -> Result<Measured, RigError> {
         let (outcome, mut reason, mut recording) = found;
         let after = &load.after;

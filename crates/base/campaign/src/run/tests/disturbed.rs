@@ -1,4 +1,4 @@
-//! Tests of repeats that other work on the machine disturbs.
+//! Tests of measurements that are disturbed by other work on the machine.
 
 use std::collections::BTreeSet;
 

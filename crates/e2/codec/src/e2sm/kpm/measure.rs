@@ -80,7 +80,7 @@ sequence! {
     #[derive(Eq, Hash)]
     MeasurementInfo "MeasurementInfoItem" {
         measurement: Measurement [SelfCoded] "measType", "Measurement.",
-        labels: Vec<Label> [List<1, RECORD_MAX, LabelItem>] "labelInfoList", "A value for each; a single one has the label \"no label\".",
+        labels: Vec<Label> [List<1, RECORD_MAX, LabelItem>] "labelInfoList", "Labels, one value each; `no_label` if there are none.",
     }
 }
 sole_component! {
@@ -221,8 +221,8 @@ impl Test {
         }
     }
 
-    /// Returns the slice that a condition like that of [`slice`](Self::slice) requires, or `None` for any other condition. A number
-    /// counts as an SST.
+    /// Returns the slice if this is a slice condition, as [`slice`](Self::slice) creates it, else `None`. A value that is a number is the
+    /// SST.
     pub fn wants_slice(&self) -> Option<Snssai> {
         if self.of != TestType::Snssai(()) || self.expression.is_some_and(|e| e != TestExpression::Equal) {
             return None;

@@ -186,7 +186,7 @@ mod tests {
     use crate::e2sm::{Encoding, Octets};
 
     #[test]
-    fn kpm_header_has_named_form() {
+    fn fields_of_kpm_header_have_names_in_form() {
         let header = IndicationHeader { sender: Some("du".to_owned()), ..TimeStamp::V2(16).into() };
         let form = serde_json::Value::from(header.to_form().unwrap());
         let expected = serde_json::json!({ "indicationHeader-formats": { "indicationHeader-Format1": {

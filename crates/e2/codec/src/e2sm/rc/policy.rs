@@ -1,5 +1,5 @@
-//! Policies with known parameter trees, as values: slice quotas (style 2 action 6) and decisions on handovers (style
-//! 3 action 1), each under a condition on UEs.
+//! Rust types for the policies whose parameter trees are known: slice quotas (style 2 action 6) and decisions on
+//! handovers (style 3 action 1). Each policy has a condition on UEs.
 //!
 //! Styles, actions and parameters are those of the controls ([`ORDERS`](super::commands::ORDERS)). The parameters of
 //! conditions have ranlab's own ids, [`CONDITIONS`], whose names are listed in a node's RAN function definition.
@@ -147,7 +147,8 @@ impl PolicyEffect {
 }
 
 impl ActionDefinition {
-    /// Returns policies of a style. The first policy with a true condition applies.
+    /// Returns an action definition that contains these policies, all of one style. The first policy whose condition
+    /// is true applies.
     pub fn policies(style: i64, policies: impl IntoIterator<Item = (PolicyEffect, Condition)>) -> Self {
         let one = |(does, condition): (PolicyEffect, Condition)| {
             let tests: Vec<_> = condition.iter().map(|(test, or)| test.parameter(*or)).collect();
@@ -156,7 +157,8 @@ impl ActionDefinition {
         Self { style, format: ActionFormat::Policy(policies.into_iter().map(one).collect()) }
     }
 
-    /// Returns a policy that accepts or rejects handovers, and sends the UE to cell `to` instead if given.
+    /// Returns a policy for prepared handovers. Without `to`, it accepts or rejects them, as `decision` says. With `to`,
+    /// `decision` is ignored, and the UE is sent to this cell.
     pub fn handover_policy(decision: Decision, to: Option<NrCgi>, condition: Condition) -> Self {
         let does =
             to.map_or(PolicyEffect::Decide(decision), |cell| PolicyEffect::Obey(Order::Handover(cell)));

@@ -129,7 +129,7 @@ fn lacks(request: &BackendRequest<'_>) -> Vec<UnsupportedElement> {
             Element::Decap { kind: Encapsulation::Gtp { .. }, ipv6: true, .. } => {
                 lacks.push(UnsupportedElement {
                     element: element_name(element),
-                    // In a comparison with the oracle, version 3.1 lost all IPv6 packets inside GTP-U.
+                    // Open vSwitch 3.1 lost all IPv6 packets inside GTP-U when it was compared with the oracle.
                     reason: Reason::NotWritten("IPv6 inside GTP-U"),
                 })
             }
@@ -151,7 +151,7 @@ fn lacks(request: &BackendRequest<'_>) -> Vec<UnsupportedElement> {
 
 /// Reports rules that require bits of TCP's data offset, which no flow can match.
 fn beyond_flags(element: &Element, table: &AclTable) -> Option<UnsupportedElement> {
-    let reason = Reason::NoMatch("the data offset of TCP, which rules require as flags 0x1000 to 0x8000");
+    let reason = Reason::NoMatch("the TCP data offset (flags 0x1000 to 0x8000 of a rule)");
     table.flags_beyond(FLAGS).then(|| UnsupportedElement { element: element_name(element), reason })
 }
 

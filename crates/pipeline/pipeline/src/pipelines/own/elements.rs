@@ -96,7 +96,7 @@ impl<'b> Walk<'_, 'b> {
             let mut fields = item.fields("an element")?;
             let Some(name) = fields.text("element")? else {
                 let of = "an element".to_owned();
-                let allowed = "as in { element = \"admit\" }";
+                let allowed = "a name, as in { element = \"admit\" }";
                 return Err(fields.fault(OwnFault::Missing { field: "element", of, allowed }));
             };
             if name == "block" {
@@ -167,11 +167,11 @@ impl<'b> Walk<'_, 'b> {
         Ok(element)
     }
 
-    /// Returns the required predecessor of an element if it is missing.
+    /// Returns the requirement on the elements before an element if it is not met.
     fn needs(&self, element: &Element) -> Option<&'static str> {
-        const ADMIT: &str = "`admit`, which checks IP headers,";
-        const USER: &str = "an element that finds a user";
-        const HOP: &str = "`route` or `bridge`";
+        const ADMIT: &str = "`admit` must check IP headers";
+        const USER: &str = "an element must find the user";
+        const HOP: &str = "`route` or `bridge` is required";
         let State { admitted, decapsulated, user, hop, .. } = self.state;
         let vxlan = self.named.tables.tunnels.iter().all(|tunnel| tunnel.kind == Encapsulation::Vxlan);
         let lacks = |there: bool, what| (!there).then_some(what);
@@ -179,8 +179,8 @@ impl<'b> Walk<'_, 'b> {
             Element::Admit { .. } | Element::Bridge(_) | Element::FindUserByMac(_) | Element::Emit { .. } => {
                 None
             }
-            Element::Decap { .. } if decapsulated => Some("no other `decap`"),
-            Element::FindUserByTunnelKey(_) => lacks(decapsulated, "`decap`"),
+            Element::Decap { .. } if decapsulated => Some("no other `decap` is allowed"),
+            Element::FindUserByTunnelKey(_) => lacks(decapsulated, "`decap` is required"),
             Element::Decap { .. }
             | Element::FindUserBySource(_)
             | Element::FindUserByDestination(_)
@@ -193,7 +193,7 @@ impl<'b> Walk<'_, 'b> {
             Element::Deliver => lacks(hop, HOP),
             Element::Encap => lacks(user, USER)
                 .or_else(|| lacks(admitted || vxlan, ADMIT))
-                .or_else(|| lacks(self.named.all_tunnelled, "users that all have a `tunnel`")),
+                .or_else(|| lacks(self.named.all_tunnelled, "all users must have a `tunnel`")),
         }
     }
 

@@ -30,7 +30,7 @@ pub enum OwnFault {
         allowed: String,
     },
     /// A required field is missing.
-    #[error("{of} lacks `{field}`, {allowed}")]
+    #[error("{of} lacks `{field}`; expected {allowed}")]
     Missing {
         /// Name of the missing field.
         field: &'static str,
@@ -60,11 +60,11 @@ pub enum OwnFault {
         most: u64,
     },
     /// An element whose requirements are not met by the elements before it.
-    #[error("`{element}` needs {needs} before it")]
+    #[error("before `{element}`, {needs}")]
     Order {
         /// Element whose requirements are not met.
         element: &'static str,
-        /// Required predecessor of the element.
+        /// Requirement on the elements before it, as a clause.
         needs: &'static str,
     },
     /// An unreachable element.
@@ -94,7 +94,7 @@ pub enum OwnFault {
         /// Reason why the content does not fit.
         why: &'static str,
     },
-    /// Two settings that exclude each other.
+    /// Two settings that contradict each other.
     #[error("{0}")]
     Both(&'static str),
     /// A line that is not a route.

@@ -210,7 +210,9 @@ impl Named {
             entries.extend(made);
         }
         if to == To::Users && self.tables.users.is_empty() {
-            return Err(missing(fields, "users", name, "the list in [users], because `to` is \"users\""));
+            return Err(
+                fields.fault(OwnFault::Both("`to` is \"users\", but the file has no users in [users]"))
+            );
         }
         self.tables.exact.push(ExactTable { entries });
         self.exact.push((name.to_owned(), keys, to));

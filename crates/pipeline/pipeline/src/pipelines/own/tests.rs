@@ -140,7 +140,7 @@ fn documented_example_forwards() {
     let met = |verdict: Verdict| fates.get(&format!("{verdict:?}")).copied().unwrap_or(0);
     assert!(met(Verdict::Sent(Port::Core)) > 250, "{fates:?}");
     assert!(met(Verdict::Dropped(DropReason::Denied)) > 20, "{fates:?}");
-    // The documentation states the same limits, elements and fields as the code.
+    // The documentation states the same limits as the code.
     for sentence in
         ["2,097,152 entries", "100,000 rules", "64 elements", "64 tables", "16 files", "16,383 next hops"]
     {
@@ -187,7 +187,7 @@ fn errors_contain_line_and_allowed_values() {
             with("", "{ element = \"teleport\" }"),
             "own.toml:3: there is no element \"teleport\"; allowed are admit, bridge",
         ),
-        (with("", "{ element = \"emit\" }"), "emit lacks `port`, access or core"),
+        (with("", "{ element = \"emit\" }"), "emit lacks `port`; expected access or core"),
         (
             with("", "{ element = \"emit\", port = \"left\" }"),
             "there is no port \"left\"; allowed are access, core",
@@ -200,11 +200,11 @@ fn errors_contain_line_and_allowed_values() {
         ),
         (with("", admit), "uplink sends nothing"),
         (with("", &format!("{emit}, {admit}")), "`admit` is never reached: `emit` before it"),
-        (with("", "{ element = \"meter\" }"), "`meter` needs an element that finds a user before it"),
-        (with("", "{ element = \"forward\" }"), "`forward` needs `route` or `bridge` before it"),
+        (with("", "{ element = \"meter\" }"), "before `meter`, an element must find the user"),
+        (with("", "{ element = \"forward\" }"), "before `forward`, `route` or `bridge` is required"),
         (
             with("[route.r]", "{ element = \"route\", table = \"r\" }"),
-            "`route` needs `admit`, which checks IP headers, before it",
+            "before `route`, `admit` must check IP headers",
         ),
         (
             with("", &format!("{admit}, {{ element = \"route\", table = \"r\" }}")),
@@ -241,7 +241,10 @@ fn errors_contain_line_and_allowed_values() {
             ),
             "`user-by-source` cannot use table \"u\": its `keys` must be \"address\"",
         ),
-        (with("[exact.u]\nkeys = \"mac\"\nto = \"users\"", emit), "\"u\" lacks `users`, the list in [users]"),
+        (
+            with("[exact.u]\nkeys = \"mac\"\nto = \"users\"", emit),
+            "`to` is \"users\", but the file has no users in [users]",
+        ),
         (
             with(
                 "[users]\nlist = [{}]\n[exact.u]\nkeys = \"address\"\nto = \"users\"\ngenerate = { count = 300, within = \"10.0.0.0/24\" }",
@@ -321,9 +324,9 @@ fn filter_sets_parse() {
     );
 }
 
-/// For seeds with OpenFlow fields, classbench-ng writes rules with these fields.
+/// classbench-ng writes rules as `field=value` lines if its seed file has OpenFlow fields.
 #[test]
-fn openflow_rules_parse_and_name_unmatched_fields() {
+fn openflow_rules_parse_and_note_lists_unmatched_fields() {
     let text = "nw_src=10.0.0.0/8, nw_proto=6, tp_dst=80..90, in_port=3\ntp_src=0x50, nw_proto=17\n\
                 dl_src=00:11:22:33:44:55, eth_type=0x0800, nw_dst=192.0.2.0/24\n";
     let (rules, note) = classbench::rules("of.rules", text).ok().unwrap();

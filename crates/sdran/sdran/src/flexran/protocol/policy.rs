@@ -21,7 +21,7 @@ const WHOLE_PPM: u32 = 1_000_000;
 /// Configuration of the downlink scheduler. Absent fields stay unchanged.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Policy {
-    /// Scheduling function, given by the name of its code.
+    /// Name of the scheduling function in the base station's code, such as [`LOCAL`](Self::LOCAL).
     pub behavior: Option<String>,
     /// Number of active slices.
     pub active_slices: Option<u32>,
@@ -78,7 +78,7 @@ impl std::str::FromStr for Policy {
                 ("parameters", true) if place.len() == 2 => {}
                 _ if place.len() != 2 => {
                     return Err(wrong(format!(
-                        "unknown part {key:?} of a base station; only mac: dl_scheduler: is supported"
+                        "unknown key {key:?}: only settings of `dl_scheduler` below `mac` are supported"
                     )));
                 }
                 ("behavior", false) => policy.behavior = Some(value.to_owned()),
