@@ -147,8 +147,8 @@ impl SouthFleetComponent {
         })
     }
 
-    /// Returns the source addresses in the settings. If there are none, returns a loopback address per base station for a controller on
-    /// this machine that stores only one connection per source address.
+    /// Returns the source addresses in the settings. Without them, returns a loopback address per base station for a controller on this
+    /// machine that stores only one connection per source address.
     fn pool(&self, controller: SocketAddr) -> SourcePool {
         let own = self.protocol.dialect().source_per_agent && self.sources.is_empty();
         if own && controller.is_ipv4() && controller.ip().is_loopback() {

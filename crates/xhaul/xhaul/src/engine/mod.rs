@@ -322,7 +322,7 @@ impl<'n> Simulation<'n> {
         let path = flow.path_of(packet.copy);
         let Some(&stage) = path.get(usize::from(packet.hop)) else { return self.deliver(id) };
         let now = self.now;
-        // The number of the reception port is the number of the previous stage, or is derived from the flow if there is none.
+        // The number of the reception port is the number of the previous stage. At the first stage, it is derived from the flow.
         let from = match packet.hop.checked_sub(1) {
             Some(before) => u32::from(path[usize::from(before)]),
             None => SOURCES + packet.flow,

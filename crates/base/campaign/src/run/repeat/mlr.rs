@@ -29,8 +29,7 @@ impl Trials<'_, '_> {
         let mut unsent = String::new();
         let mut tried = Vec::new();
         while let Some(trial) = machine.next_trial() {
-            // Each trial has a separate seed. Otherwise, a simulated system would lose the same share in all trials at
-            // one load.
+            // With the same seed, a simulated system would lose the same share in all trials at one load.
             self.run.seed = seed_of(seed, tried.len(), 0);
             let (seen, this) = match self.at(search, &load.axis, whole, trial, &mut tried)? {
                 Ok(seen) => seen,

@@ -120,7 +120,7 @@ impl From<Vec<Parameter>> for ControlMessage {
 
 impl ControlOutcome {
     /// Returns the text values of the outcome, joined with `; `. A base station gives the reason for a refusal in them.
-    /// Returns `None` if there are none.
+    /// Returns `None` without such values.
     pub fn sentence(&self) -> Option<String> {
         let OutcomeFormat::Values(values) = &self.format else { return None };
         let text =

@@ -3,7 +3,7 @@ use crate::pfcp::ie::table;
 use crate::pfcp::*;
 
 table! {
-    /// Application ID's PFDs (IE 58): all packet flow descriptions of an application. If there are none, the stored descriptions are
+    /// Application ID's PFDs (IE 58): all packet flow descriptions of an application. Without a description, the stored ones are
     /// deleted.
     ApplicationPfds {
         24 => application_id: M Opaque, "Id of the application.";
