@@ -1,13 +1,15 @@
-//! Simulation engine: a queue of events, ordered by time and then by planning order, drives sources, ports and hosts.
+//! Simulation engine: a heap of events, ordered by (time, sequence), drives sources, ports and hosts.
 
 mod air;
-mod events;
 mod flows;
 mod host;
 mod port;
 mod queues;
 mod report;
 mod shaping;
+
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
 
 use rand::RngCore;
 
@@ -19,7 +21,6 @@ use super::time::{Ps, S};
 pub use report::{Delivery, FlowReport, Report, Segment};
 
 use air::AirState;
-use events::Events;
 use flows::{FlowState, exponential};
 use host::HostState;
 use port::{Ended, PortState, TransmitOutcome};
@@ -46,9 +47,9 @@ pub struct Options {
 #[derive(Debug)]
 pub struct Simulation<'n> {
     network: &'n Network,
-    planned: Events,
-    /// Whether the first planned event is the current event. The next event to plan then replaces it, which is faster than one removal and
-    /// one insertion.
+    heap: BinaryHeap<Event>,
+    /// Whether the first event of the heap is the current event. The next planned event then replaces it, which is faster than one removal
+    /// and one insertion.
     current: bool,
     sequence: u64,
     now: Ps,
@@ -92,7 +93,7 @@ struct Packet {
 }
 
 /// An event, in 24 bytes: smaller events make the heap faster.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Event {
     at: Ps,
     /// Number of the event, times four, plus its kind. Events of one time happen in the order of their planning.
@@ -133,6 +134,19 @@ impl Event {
     }
 }
 
+impl Ord for Event {
+    fn cmp(&self, other: &Self) -> Ordering {
+        // The order is reversed, because the heap returns its greatest element first.
+        other.order().cmp(&self.order())
+    }
+}
+
+impl PartialOrd for Event {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
 impl<'n> Simulation<'n> {
     /// Checks the network and creates its state at time zero.
     pub fn new(network: &'n Network, options: Options) -> Result<Self, NetworkError> {
@@ -153,7 +167,7 @@ impl<'n> Simulation<'n> {
         });
         let mut simulation = Self {
             network,
-            planned: Events::with_capacity(1024),
+            heap: BinaryHeap::with_capacity(1024),
             current: false,
             sequence: 0,
             now: 0,
@@ -189,7 +203,7 @@ impl<'n> Simulation<'n> {
 
     fn drive(&mut self) {
         let end = self.duration_ps + DRAIN_PS_MAX;
-        while let Some(event) = self.planned.first() {
+        while let Some(&event) = self.heap.peek() {
             if event.at > end {
                 break;
             }
@@ -203,7 +217,7 @@ impl<'n> Simulation<'n> {
                 Kind::Wake => self.wake(event.index),
             }
             if std::mem::take(&mut self.current) {
-                self.planned.remove_first();
+                self.heap.pop();
             }
         }
     }
@@ -212,11 +226,13 @@ impl<'n> Simulation<'n> {
     fn plan(&mut self, at: Ps, kind: Kind, index: u32, mark: u32) {
         self.sequence += 1;
         let event = Event::new(at, self.sequence, kind, index, mark);
-        if std::mem::take(&mut self.current) {
-            self.planned.replace_first(event);
-        } else {
-            self.planned.push(event);
+        if std::mem::take(&mut self.current)
+            && let Some(mut first) = self.heap.peek_mut()
+        {
+            *first = event;
+            return;
         }
+        self.heap.push(event);
     }
 
     /// Plans the next release of a flow, unless it is after the end of the run.
@@ -439,7 +455,7 @@ impl<'n> Simulation<'n> {
                     if cut {
                         return self.lose(id);
                     }
-                    // The transmission of fragments takes longer than the transmission of a whole frame. The difference counts as waiting.
+                    // The transmission of fragments takes longer than that of the whole frame. The difference counts as waiting.
                     return self.leave(stage, id, self.now - sending, sending);
                 }
             },
