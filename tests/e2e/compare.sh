@@ -61,7 +61,7 @@ contains '+1.16 %'
 contains 'sut.command (old → new)'
 printf 'n,throughput\n1,70.0\n16,845.92\n32,1302.93\n64,1682.19\n96,1762.85\n128,1734.55\n192,1583.56\n' >law.csv
 expect 0 bench report law.csv
-contains 'best n 99.0 ('
+contains 'best n: 99.0 ('
 contains 'least squares of the logarithm'
 [[ -s results/law/report.html ]]
 expect 0 bench report law.csv --format json
