@@ -20,7 +20,7 @@ type Entry = (&'static str, u32, &'static [&'static str]);
 /// All rigs.
 const RIGS: &[Entry] = &[
     ("base-station", 1, &["model", "agent", "ran-load"]),
-    ("e2-statistics", 2, &["model", "agent", "ric", "ran-load"]),
+    ("e2-statistics", 3, &["model", "agent", "ric", "ran-load"]),
     ("e2-rtt", 1, &["agent", "ric", "ran-load"]),
     ("footprint", 1, &["ric"]),
     ("pipeline", 3, &["dataplane"]),

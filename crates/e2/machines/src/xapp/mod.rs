@@ -8,10 +8,12 @@
 //! | `dialect` | differences between RICs, in one table |
 //! | `nodes` | nodes announced by the RIC; standing subscriptions |
 //! | `poll` | FlexRIC's dialect: repeated setups |
-//! | `subscriptions` | state of each subscription; gaps in the sequence numbers |
+//! | `subscriptions` | state of each subscription |
+//! | `gaps` | lost and repeated indications |
 //! | `requests` | request ids, timeouts, responses |
 mod config;
 mod dialect;
+mod gaps;
 mod io;
 mod machine;
 mod nodes;
@@ -28,6 +30,7 @@ pub use io::*;
 pub use nodes::NodeInfo;
 pub use plan::{KpmPlan, PlanError, Planned, Planner};
 
+use self::gaps::Gaps;
 use self::nodes::Node;
 use self::poll::Poll;
 use self::requests::{Requests, Target};

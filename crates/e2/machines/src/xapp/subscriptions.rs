@@ -2,10 +2,6 @@
 use super::*;
 use std::collections::BTreeSet;
 
-/// Largest gap that still counts as a loss if the next sequence number is zero. After a larger gap, zero means that
-/// the agent has restarted.
-const RESTART_GAP: u16 = 1_024;
-
 /// State of a subscription.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Phase {
@@ -41,68 +37,6 @@ pub(super) struct Subscription {
 impl Subscription {
     pub(super) fn is_leaving(&self) -> bool {
         self.unwanted || matches!(self.phase, Phase::Deleting { .. }) && !self.renewing
-    }
-}
-
-/// Lost and repeated indications, derived from sequence numbers.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Gaps {
-    last: Option<u16>,
-    lost: u64,
-    /// Bit n is set if the number n before the last one was received.
-    seen: u64,
-    /// Distance between the first and the last number since the restart.
-    span: u32,
-    repeated: u64,
-    /// Whether the agent sends no sequence numbers.
-    unknown: bool,
-}
-
-impl Gaps {
-    pub(super) fn see(&mut self, sn: Option<u16>) {
-        let Some(sn) = sn else {
-            self.unknown = true;
-            return;
-        };
-        if let Some(last) = self.last {
-            let behind = u32::from(last.wrapping_sub(sn));
-            // Zero means a restart rather than a repetition or a reordered indication (FlexRIC's RIC does not
-            // preserve the order).
-            if let Some(bit) = 1_u64.checked_shl(behind).filter(|_| sn != 0) {
-                if self.seen & bit != 0 {
-                    self.repeated += 1;
-                    return;
-                }
-                if behind <= self.span {
-                    self.lost = self.lost.saturating_sub(1);
-                    self.seen |= bit;
-                    return;
-                }
-            }
-            let missing = sn.wrapping_sub(last).wrapping_sub(1);
-            // A step backwards means that the agent has restarted, as does zero after a gap larger than
-            // [`RESTART_GAP`].
-            let restart = missing >= 1 << 15 || (sn == 0 && missing > RESTART_GAP);
-            self.lost += if restart { 0 } else { u64::from(missing) };
-            let step = u32::from(missing) + 1;
-            self.seen = if restart { 0 } else { self.seen.checked_shl(step).unwrap_or(0) };
-            self.span = if restart { 0 } else { self.span.saturating_add(step) };
-        }
-        self.seen |= 1;
-        self.last = Some(sn);
-    }
-
-    /// Restarts the count for a new subscription.
-    pub(super) fn restart(&mut self) {
-        (self.last, self.seen, self.span) = (None, 0, 0);
-    }
-
-    pub(super) fn lost(&self) -> Option<u64> {
-        (!self.unknown).then_some(self.lost)
-    }
-
-    pub(super) fn repeated(&self) -> u64 {
-        self.repeated
     }
 }
 
@@ -247,43 +181,5 @@ impl Subscriptions {
             }
         }
         left
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sequence_gaps_are_counted_across_wrap_but_not_across_restart() {
-        let lost = |numbers: &[u16]| {
-            let mut gaps = Gaps::default();
-            numbers.iter().for_each(|n| gaps.see(Some(*n)));
-            gaps.lost()
-        };
-        assert_eq!(lost(&[5, 6, 9, 10]), Some(2));
-        assert_eq!(lost(&[65_534, 1]), Some(2));
-        assert_eq!(lost(&[40_000, 0, 1]), Some(0));
-        assert_eq!(lost(&[100, 3, 4]), Some(0));
-        // Reordered but none lost; a number that never arrives counts as lost.
-        assert_eq!(lost(&[1, 2, 5, 3, 4, 6]), Some(0));
-        assert_eq!(lost(&[1, 4, 2, 5, 8, 7, 9]), Some(2));
-        assert_eq!(lost(&[65_534, 1, 65_535, 2]), Some(1));
-        let repeated = |numbers: &[u16]| {
-            let mut gaps = Gaps::default();
-            numbers.iter().for_each(|n| gaps.see(Some(*n)));
-            (gaps.repeated(), gaps.lost())
-        };
-        assert_eq!(repeated(&[7, 7, 8]), (1, Some(0)));
-        assert_eq!(repeated(&[65_534, 65_535, 0, 65_535, 1, 2]), (1, Some(0)));
-        assert_eq!(repeated(&[5, 6, 9, 10, 6, 11]), (1, Some(2)));
-        assert_eq!(
-            repeated(&[1, 2, 3, 0, 1, 2]),
-            (0, Some(0)),
-            "number 0 must count as a restart of the numbering, and no number as repeated"
-        );
-        let mut gaps = Gaps::default();
-        gaps.see(None);
-        assert_eq!(gaps.lost(), None);
     }
 }
