@@ -193,7 +193,11 @@ class Row:
 
     @property
     def ours(self):
-        return self.entry.get("ours") or (short_number(self.headline["ours"]) if self.headline else "-")
+        """Measured value. If the published system cannot be run, that of the law about our own system, marked as such."""
+        value = short_number(self.headline["ours"]) if self.headline else "-"
+        if value == "-":
+            value = next((f"own {short_number(own['ours'])}" for own in self.of_class("own") if own["ours"] != "-"), "-")
+        return self.entry.get("ours") or value
 
     @property
     def unit(self):

@@ -37,7 +37,7 @@ other laws of the row are on the work's page and in the picture.
 | holds | every law of class *paper* holds, with the whole interval over the repeats |
 | differs | at least one law of class *paper* does not |
 | inconclusive | an interval lies on both sides of a law, a single repeat has no interval, or other work disturbed the run |
-| unmeasurable | a program or a device of the paper is not here |
+| unmeasurable | a program or a device of the paper is not here; `own` marks the value of ranlab in its place |
 | tuned | the row has only laws that a chosen setting makes true: this confirms nothing |
 | own | nothing is published for this row; its laws are ours |
 | stale | a version whose behaviour is unknown or another measured it: the number stands, the verdict does not |

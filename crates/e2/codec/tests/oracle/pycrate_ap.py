@@ -5,7 +5,7 @@
 
 CORPUS: lines `interface TAB procedure TAB identifiers of the UE TAB hexadecimal`. pycrate must decode each PDU.
 The PDU must have every mandatory element of its message, and the identifiers. Encoding it again must give the same octets.
-Exits with 1 if a PDU fails a check, or if there are none.
+Exits with 1 if a PDU fails a check, or without any PDU.
 """
 
 import collections

@@ -80,7 +80,7 @@ sequence! {
     #[derive(Eq, Hash)]
     MeasurementInfo "MeasurementInfoItem" {
         measurement: Measurement [SelfCoded] "measType", "Measurement.",
-        labels: Vec<Label> [List<1, RECORD_MAX, LabelItem>] "labelInfoList", "Labels, one value each; `no_label` if there are none.",
+        labels: Vec<Label> [List<1, RECORD_MAX, LabelItem>] "labelInfoList", "Labels, one value each; `no_label` without labels.",
     }
 }
 sole_component! {
