@@ -1,0 +1,59 @@
+#!/usr/bin/env python3
+"""Compares KPM's volume with the bytes of the UE's device, and measures throughput under quotas.
+
+    whole.py RANLAB E42_SOCKET NAMESPACE
+"""
+import json
+import subprocess
+import sys
+import time
+
+ranlab, socket, namespace = sys.argv[1:]
+node, connect = "gnb 001.01 411/du 0", ["--connect", f"unix://{socket}"]
+
+
+def iperf(*flags):
+    """Result of iperf3 at the UE."""
+    command = ["ip", "netns", "exec", namespace, "iperf3", "-J", "-c", "10.45.0.1", *flags]
+    return json.loads(subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout)["end"]
+
+
+def device_bytes(uplink):
+    """Bytes that the UE's device has sent (uplink) or received."""
+    text = subprocess.run(["ip", "netns", "exec", namespace, "cat", "/proc/net/dev"], capture_output=True, text=True, check=True).stdout
+    fields = next(line for line in text.splitlines() if "tun_srsue" in line).split(":")[1].split()
+    return int(fields[8 if uplink else 0])
+
+
+def volume(uplink):
+    """Ratio of the volume that KPM reports for a burst to the bytes of the UE's device, in one direction."""
+    command = [ranlab, "xapp", "monitor", *connect, "--sm", "kpm", "--period", "1s", "--duration", "20s", "--format", "ndjson", "--node", node]
+    monitor = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    time.sleep(4)
+    before = device_bytes(uplink)
+    iperf("-u", "-b", "4M", "-l", "1300", "-t", "10", *([] if uplink else ["-R"]))
+    time.sleep(1)
+    kbit = (device_bytes(uplink) - before) * 8 / 1000
+    name = f"DRB.RlcSduTransmittedVolume{'UL' if uplink else 'DL'}"
+    rows = map(json.loads, monitor.communicate(timeout=60)[0].splitlines())
+    reported = sum(it["value"] or 0 for it in rows if it.get("measurement") == name)
+    print(f"{name}: {reported:.0f} kbit reported, {kbit:.0f} kbit at the UE, ratio {reported / kbit:.4f}")
+    return reported / kbit
+
+
+def rate(maximum):
+    """Downlink TCP throughput in Mbit/s while slice 1 may use `maximum` % of the PRBs."""
+    order = [ranlab, "xapp", "control", *connect, "--node", node, "--ue", "f1ap=0", "--plmn", "001.01", "--rc-quota", f"1=0:{maximum}"]
+    subprocess.run(order, check=True, timeout=30, stdout=subprocess.DEVNULL)
+    time.sleep(1)
+    return iperf("-R", "-t", "8", "-O", "2")["sum_received"]["bits_per_second"] / 1e6
+
+
+# An RLC SDU is an IP packet and PDCP's header of 3 bytes.
+for uplink in [False, True]:
+    ratio = volume(uplink)
+    assert 0.98 < ratio < 1.02, ratio
+rates = {maximum: rate(maximum) for maximum in [100, 50, 25, 10, 100]}
+print("Mbit/s by maximum in %:", {maximum: round(value, 2) for maximum, value in rates.items()})
+assert rates[100] > rates[50] > rates[25] > rates[10], rates
+assert rates[25] < 0.45 * rates[100], rates
