@@ -38,7 +38,8 @@ end() {
     rm -rf "$work"
 }
 trap end EXIT
-start() { local name=$1; shift; "$@" >"$name.out" 2>&1 </dev/null & pids+=($!); }
+# Its input stays open, because the gNB ends when its input ends.
+start() { local name=$1; shift; "$@" >"$name.out" 2>&1 < <(exec sleep 600) & pids+=($!); disown; }
 # carried NAME LIBRARIES PROGRAM...: starts a program whose SCTP the preload library transports.
 carried() { local name=$1 more=$2; shift 2; start "$name" env RANLAB_SCTP="$work/net" LD_PRELOAD="$PRELOAD${more:+:$more}" "$@"; }
 in_ue() { ip netns exec $namespace "$@"; }
@@ -62,8 +63,7 @@ start ric "$RANLAB" ric --e2 "shim://$work/net/127.0.0.1:36421" --e42 "unix://$w
 "$here/core.py" gnb >gnb.yml
 "$RANLAB" ric --e2 "shim://$work/net/127.0.0.1:36421" --hint ocudu | grep -v '^#' >>gnb.yml
 "$here/core.py" ue $namespace >ue.conf
-# The gNB ends when its standard input ends.
-carried gnb "${GNB_PRELOAD:-}" sh -c 'sleep 600 | exec "$0" -c gnb.yml' "$gnb"
+carried gnb "${GNB_PRELOAD:-}" "$gnb" -c gnb.yml
 waits 'the gNB has not reached the AMF' grep -q 'Number of gNBs is now 1' amf.out
 start ue env LD_LIBRARY_PATH="$SRSRAN_4G/lib/src/phy/rf" "$ue" ue.conf
 waits 'the UE has no PDU session' grep -q 'PDU Session Establishment successful' ue.out

@@ -67,7 +67,7 @@ else:
     sample, uri = sys.argv[1:]
     text = open(sample).read()
     text = text.replace("mcc: 999", f"mcc: {MCC}").replace("mnc: 70", f"mnc: {MNC}")
-    text = re.sub(r"(?m)^#( +no_(mme|sgwc|sgwu|pcrf|hss): true)", r" \1", text)
+    text = re.sub(r"(?m)^#( +no_(mme|sgwc|sgwu|pcrf|hss): true)", r"\1", text)
     text = re.sub(r"(?m)^db_uri:.*", f"db_uri: {uri}/open5gs", text)
     print(re.sub(r"(?m)^ +(- subnet|gateway): 2001:db8.*\n", "", text))
     rate, priority = {"value": 1, "unit": 3}, {"priority_level": 8, "pre_emption_capability": 1, "pre_emption_vulnerability": 1}

@@ -53,7 +53,8 @@ def rate(maximum):
 for uplink in [False, True]:
     ratio = volume(uplink)
     assert 0.98 < ratio < 1.02, ratio
-rates = {maximum: rate(maximum) for maximum in [100, 50, 25, 10, 100]}
+rates = {maximum: rate(maximum) for maximum in [100, 50, 25, 10]}
 print("Mbit/s by maximum in %:", {maximum: round(value, 2) for maximum, value in rates.items()})
 assert rates[100] > rates[50] > rates[25] > rates[10], rates
-assert rates[25] < 0.45 * rates[100], rates
+# Without a maximum, a busy machine limits the rate: it is not compared.
+assert rates[25] < 0.75 * rates[50] and rates[10] < 0.6 * rates[25], rates
