@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # A whole 5G system of unmodified third-party programs with ranlab's RIC: OCUDU's gNB, srsRAN's UE, Open5GS's core.
 # N2 and E2 use the preload library. It compares KPM's volume with the bytes at the UE, and measures the effect of a
-# quota at the real scheduler. About three minutes; as root, in a network namespace for the UE.
+# quota at the real scheduler. About two minutes; as root, in a network namespace for the UE.
 #
 # $OCUDU, $SRSRAN_4G and $OPEN5GS_CORE name build folders, $MONGODB the URI of a database server that may be changed
 # (FerretDB suffices), $RANLAB the binary, $PRELOAD the library that carries SCTP. $GNB_PRELOAD and $CORE_PRELOAD name
@@ -30,25 +30,30 @@ work=$(mktemp -d)
 mkdir -m 700 "$work/net"
 cd "$work"
 namespace=ranlab-ue device=ogstun
-pids=()
+pids=() made=()
 end() {
     ((${#pids[@]} == 0)) || kill -9 "${pids[@]}" 2>/dev/null
-    ip netns del $namespace 2>/dev/null
-    ip link del $device 2>/dev/null
+    # Only what this script has made: a device of that name may belong to a core in use.
+    for each in "${made[@]}"; do ip $each 2>/dev/null; done
     rm -rf "$work"
 }
 trap end EXIT
-# Its input stays open, because the gNB ends when its input ends.
-start() { local name=$1; shift; "$@" >"$name.out" 2>&1 < <(exec sleep 600) & pids+=($!); disown; }
+# The gNB ends when its input ends, so the input of each program is a pipe that stays open.
+mkfifo input
+exec 9<>input
+start() { local name=$1; shift; "$@" >"$name.out" 2>&1 <&9 & pids+=($!); disown; }
 # carried NAME LIBRARIES PROGRAM...: starts a program whose SCTP the preload library transports.
 carried() { local name=$1 more=$2; shift 2; start "$name" env RANLAB_SCTP="$work/net" LD_PRELOAD="$PRELOAD${more:+:$more}" "$@"; }
 in_ue() { ip netns exec $namespace "$@"; }
 waits() { local what=$1; shift; for _ in {1..300}; do "$@" >/dev/null 2>&1 && return; sleep 0.1; done; fail "$what: $(tail -n 3 ./*.out)"; }
 
 echo '== the core'
-ip tuntap add name $device mode tun && ip addr add 10.45.0.1/16 dev $device && ip link set $device up || fail "device $device"
+ip tuntap add name $device mode tun || fail "device $device"
+made+=("link del $device")
+ip addr add 10.45.0.1/16 dev $device && ip link set $device up || fail "device $device"
 ip netns add $namespace || fail "namespace $namespace"
-"$here/core.py" "$OPEN5GS_CORE/configs/sample.yaml" "$MONGODB" >core.yaml || fail 'the configuration of the core'
+made+=("netns del $namespace")
+"$here/configure.py" "$OPEN5GS_CORE/configs/sample.yaml" "$MONGODB" >core.yaml || fail 'the configuration of the core'
 LD_LIBRARY_PATH=$(find "$OPEN5GS_CORE/lib" "$OPEN5GS_CORE/subprojects" -name '*.so*' -printf '%h\n' | sort -u | paste -sd:)
 export LD_LIBRARY_PATH
 for name in "${functions[@]}"; do
@@ -60,9 +65,9 @@ unset LD_LIBRARY_PATH
 
 echo '== RIC, gNB, UE'
 start ric "$RANLAB" ric --e2 "shim://$work/net/127.0.0.1:36421" --e42 "unix://$work/e42" --http 127.0.0.1:0
-"$here/core.py" gnb >gnb.yml
+"$here/configure.py" gnb >gnb.yml
 "$RANLAB" ric --e2 "shim://$work/net/127.0.0.1:36421" --hint ocudu | grep -v '^#' >>gnb.yml
-"$here/core.py" ue $namespace >ue.conf
+"$here/configure.py" ue $namespace >ue.conf
 carried gnb "${GNB_PRELOAD:-}" "$gnb" -c gnb.yml
 waits 'the gNB has not reached the AMF' grep -q 'Number of gNBs is now 1' amf.out
 start ue env LD_LIBRARY_PATH="$SRSRAN_4G/lib/src/phy/rf" "$ue" ue.conf

@@ -56,5 +56,5 @@ for uplink in [False, True]:
 rates = {maximum: rate(maximum) for maximum in [100, 50, 25, 10]}
 print("Mbit/s by maximum in %:", {maximum: round(value, 2) for maximum, value in rates.items()})
 assert rates[100] > rates[50] > rates[25] > rates[10], rates
-# Without a maximum, a busy machine limits the rate: it is not compared.
+# A busy machine limits the rate without a maximum, so only the limited rates are compared by their size.
 assert rates[25] < 0.75 * rates[50] and rates[10] < 0.6 * rates[25], rates

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Configurations for ocudu-5g.sh, printed to standard output.
 
-    core.py SAMPLE URI   Open5GS's sample with our network, and one subscriber added to the database
-    core.py gnb          OCUDU's gNB with a ZeroMQ radio of 10 MHz, without section `e2`
-    core.py ue NAMESPACE srsUE, whose device is in that namespace
+    configure.py SAMPLE URI   Open5GS's sample with our network, and one subscriber added to the database
+    configure.py gnb          OCUDU's gNB with a ZeroMQ radio of 10 MHz, without section `e2`
+    configure.py ue NAMESPACE srsUE, whose device is in that namespace
 """
 import re
 import sys
