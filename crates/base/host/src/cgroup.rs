@@ -25,6 +25,9 @@ const REMOVAL: Duration = Duration::from_millis(5);
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CgroupError {
+    /// A share outside the permitted range.
+    #[error("share {0} of a CPU: above 0 and at most 1 are allowed")]
+    Share(f64),
     /// No writable controller for CPU time.
     #[error(
         "no cgroup with the cpu controller can be made here ({0}): run as root, with cgroup v2's cpu controller or v1's"
@@ -51,15 +54,19 @@ pub struct CpuQuota {
 static NUMBER: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
 
 impl CpuQuota {
-    /// Creates a group below this process's own group, for `share` of one CPU (above 0; less than 0.1 counts as 0.1).
+    /// Creates a group below this process's own group, for `share` of one CPU (above 0, at most 1; less than 0.1 counts
+    /// as 0.1).
     ///
     /// # Errors
-    /// This machine has no writable group with a cpu controller.
+    /// The share is outside this range, or this machine has no writable group with a cpu controller.
     pub fn new(share: f64) -> Result<Self, CgroupError> {
         Self::below(Path::new("/"), share)
     }
 
     fn below(root: &Path, share: f64) -> Result<Self, CgroupError> {
+        if !(share > 0.0 && share <= 1.0) {
+            return Err(CgroupError::Share(share));
+        }
         let text = |path: &str| fs::read_to_string(root.join(path)).unwrap_or_default();
         let mounts = text("proc/self/mountinfo");
         let groups = text("proc/self/cgroup");
@@ -227,6 +234,13 @@ mod tests {
         assert_eq!(second(MOUNTS, GROUPS), path("sys/fs/cgroup/unified/user.slice/me"));
         assert_eq!(first(MOUNTS, GROUPS, "cpu"), path("sys/fs/cgroup/cpu,cpuacct/b/c"));
         assert_eq!((second("", GROUPS), first(MOUNTS, "0::/", "cpu")), (None, None));
+    }
+
+    #[test]
+    fn shares_outside_range_are_refused() {
+        for share in [0.0, -0.5, 1.01, f64::NAN] {
+            assert!(matches!(CpuQuota::new(share), Err(CgroupError::Share(_))), "{share}");
+        }
     }
 
     /// A tree of ordinary files stands in for the kernel's files, and records the writes.
