@@ -26,6 +26,20 @@ const UE_BYTES: usize = 30;
 /// Size of a measurement besides its name, in bytes: lengths, label, value.
 const MEASUREMENT_BYTES: usize = 12;
 
+/// Measurements of the scheduler. The DU of OCUDU and srsRAN keeps those of one cell only. With a second cell, it accesses
+/// memory out of bounds and ends when it reports them in style 4 or 5. Styles 2 and 3 omit missing values instead.
+const SCHEDULER_MEASUREMENTS: [&str; 7] = [
+    "DRB.AirIfDelayUl",
+    "RRU.PrbAvailDl",
+    "RRU.PrbAvailUl",
+    "RRU.PrbTotDl",
+    "RRU.PrbTotUl",
+    "RRU.PrbUsedDl",
+    "RRU.PrbUsedUl",
+];
+/// A measurement that only OCUDU and srsRAN offer.
+const OCUDU_MEASUREMENT: &str = "DRB.RlcDelayUl";
+
 /// A selection of measurements. The default is every measurement of all UEs of a node.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Selection {
@@ -89,6 +103,18 @@ pub enum SelectionError {
         /// The node.
         node: Box<GlobalE2NodeId>,
     },
+    /// The node would end if it reported these measurements in a single action.
+    #[error(
+        "{node} is OCUDU or srsRAN, which can end when it reports {names} in style {style}: request each in style 3 by a separate subscription, or all in style 1"
+    )]
+    Scheduler {
+        /// The node.
+        node: Box<GlobalE2NodeId>,
+        /// The style.
+        style: i64,
+        /// The measurements.
+        names: String,
+    },
     /// The granularity period does not divide the report period.
     #[error("a granularity of {granularity_ms} ms does not divide the report period of {period_ms} ms")]
     Granularity {
@@ -129,6 +155,14 @@ impl Peer<'_> {
         self.style(style).is_some_and(|style| self.names(style).any(|it| it == name))
     }
 
+    /// Returns whether the node may end if it reports this measurement in this style.
+    fn ends_with(&self, style: &ReportStyle, name: &str) -> bool {
+        !self.ours
+            && matches!(style.style, MATCHING_UES | UES)
+            && SCHEDULER_MEASUREMENTS.contains(&name)
+            && self.offers(style.style, OCUDU_MEASUREMENT)
+    }
+
     fn unoffered(&self, style: &ReportStyle, name: &str) -> SelectionError {
         SelectionError::Measurement {
             node: Box::new(*self.node),
@@ -162,7 +196,10 @@ impl Selection {
         let ours = peer.ours;
         let mut actions = Vec::new();
         for (style, names) in self.styles(&peer)? {
+            let (alone, names): (Vec<_>, Vec<_>) =
+                names.into_iter().partition(|name| peer.ends_with(style, name));
             let groups = match style.action_format {
+                _ if names.is_empty() => Vec::new(),
                 _ if ours => vec![&names[..]],
                 // OCUDU's CU-UP omits the value of DRB.PdcpReordDelayUl if nothing was reordered. The other values of the same report could
                 // then not be assigned to measurements.
@@ -176,8 +213,31 @@ impl Selection {
                 let format = self.format(&peer, style, names, granularity_ms)?;
                 actions.push(ActionDefinition { style: style.style, format });
             }
+            // Safe styles for the remaining measurements.
+            let each_ue = self.ues.iter().map(|ue| Self { ues: vec![ue.clone()], ..self.clone() });
+            for name in alone {
+                if self.ues.is_empty() {
+                    actions.push(self.action_in(CONDITIONAL, &peer, &[name], granularity_ms)?);
+                    continue;
+                }
+                for one in each_ue.clone() {
+                    actions.push(one.action_in(ONE_UE, &peer, &[name], granularity_ms)?);
+                }
+            }
         }
         Ok(actions)
+    }
+
+    fn action_in(
+        &self,
+        style: i64,
+        peer: &Peer<'_>,
+        names: &[&str],
+        granularity_ms: u32,
+    ) -> Result<ActionDefinition, SelectionError> {
+        let style = peer.style(style).ok_or_else(|| peer.no_style(style))?;
+        let format = self.format(peer, style, names, granularity_ms)?;
+        Ok(ActionDefinition { style: style.style, format })
     }
 
     /// Returns actions like [`actions`](Self::actions), but only for the selected measurements that the node offers. CU-CP, CU-UP and DU of
@@ -213,10 +273,10 @@ impl Selection {
     }
 
     /// Returns a single action for the selection, regardless of the size of its reports. The style is 1 if only style 1
-    /// has all measurements. An empty selection stands for all measurements of one style.
+    /// has all measurements. An empty selection stands for all measurements of one style that the node can report together.
     ///
     /// # Errors
-    /// Returns the same errors as [`actions`](Self::actions).
+    /// Returns the same errors as [`actions`](Self::actions), and an error if the node would end with this action.
     pub fn action(
         &self,
         node: &GlobalE2NodeId,
@@ -233,8 +293,21 @@ impl Selection {
             let whole = Self { style: Some(NODE), ..self.clone() };
             return whole.action(node, definition, period_ms);
         };
-        let format = self.format(&peer, style, names, granularity_ms)?;
-        Ok(ActionDefinition { style: style.style, format })
+        let (alone, together): (Vec<_>, Vec<_>) = names.iter().partition(|name| peer.ends_with(style, name));
+        match &alone[..] {
+            [] => {}
+            _ if self.measurements.is_empty() => {
+                return self.action_in(style.style, &peer, &together, granularity_ms);
+            }
+            [name] if together.is_empty() && self.ues.is_empty() => {
+                return self.action_in(CONDITIONAL, &peer, &[*name], granularity_ms);
+            }
+            _ => {
+                let (node, names) = (Box::new(*node), alone.join(", "));
+                return Err(SelectionError::Scheduler { node, style: style.style, names });
+            }
+        }
+        self.action_in(style.style, &peer, names, granularity_ms)
     }
 
     fn granularity(&self, period_ms: u32) -> Result<u32, SelectionError> {
@@ -527,6 +600,40 @@ mod tests {
         let selection = Selection { style: Some(1), ..chosen(&names) };
         let count = |node| selection.actions(node, &definition, 1_000).unwrap().len();
         assert_eq!((count(&cu_up), count(&node())), (2, 1));
+    }
+
+    /// With two cells, OCUDU 26.04 ended by a segmentation fault when it reported `RRU.PrbTotDl` in style 4.
+    #[test]
+    fn ocudu_reports_scheduler_measurements_only_in_safe_styles() {
+        let names = ["DRB.RlcDelayUl", "DRB.UEThpDl", "RRU.PrbTotDl", "DRB.AirIfDelayUl"];
+        let definition =
+            FunctionDescription::new(&names, &["RACH.PreambleDedCell"]).to_octets(Encoding::Per).unwrap();
+        let ue = UeNumbers::from_number;
+        let styles = |selection: &Selection| {
+            let actions = selection.actions(&node(), &definition, 1_000).unwrap();
+            actions.iter().map(|it| (it.style, infos(&it.format).join(" "))).collect::<Vec<_>>()
+        };
+        let each = |style, name: &str| (style, name.to_owned());
+        let together = each(4, "DRB.RlcDelayUl DRB.UEThpDl");
+        let alone = [each(3, "RRU.PrbTotDl"), each(3, "DRB.AirIfDelayUl")];
+        let node_wide = each(1, "RACH.PreambleDedCell");
+        assert_eq!(styles(&Selection::default()), [&[together.clone()], &alone[..], &[node_wide]].concat());
+        let four = Selection { style: Some(4), ..chosen(&["RRU.PrbTotDl"]) };
+        assert_eq!(styles(&four), alone[..1]);
+        let two = Selection { ues: vec![ue(1), ue(2)], ..chosen(&["RRU.PrbTotDl"]) };
+        assert_eq!(styles(&two), [each(2, "RRU.PrbTotDl"), each(2, "RRU.PrbTotDl")]);
+
+        let single = |selection: &Selection| selection.action(&node(), &definition, 1_000);
+        assert_eq!(infos(&single(&Selection::default()).unwrap().format).join(" "), together.1);
+        assert_eq!(single(&four).unwrap().style, 3);
+        let both = single(&chosen(&["DRB.UEThpDl", "RRU.PrbTotDl"])).unwrap_err();
+        assert!(matches!(both, SelectionError::Scheduler { style: 4, names, .. } if names == "RRU.PrbTotDl"));
+        assert_eq!(single(&Selection { style: Some(1), ..chosen(&["RRU.PrbTotDl"]) }).unwrap().style, 1);
+        // Other vendors' nodes report them together.
+        assert_eq!(
+            chosen(&["RRU.PrbTotDl", "DRB.UEThpDl"]).action(&node(), &theirs(), 1_000).unwrap().style,
+            4
+        );
     }
 
     #[test]
