@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # A whole 5G system of unmodified third-party programs with ranlab's RIC: OCUDU's gNB, srsRAN's UE, Open5GS's core.
-# N2 and E2 use the preload library. It compares KPM's volume with the bytes at the UE, and measures the effect of a
-# quota at the real scheduler. About two minutes; as root, in a network namespace for the UE.
+# N2 and E2 use the preload library. It compares KPM's volume with the bytes at the UE, and measures the effect of
+# quotas by RC and by CCC at the real scheduler. About three minutes; as root, in a network namespace for the UE.
 #
 # $OCUDU, $SRSRAN_4G and $OPEN5GS_CORE name build folders, $MONGODB the URI of a database server that may be changed
 # (FerretDB suffices), $RANLAB the binary, $PRELOAD the library that carries SCTP. $GNB_PRELOAD and $CORE_PRELOAD name
@@ -78,6 +78,7 @@ in_ue ping -c 3 -W 5 10.45.0.1 >ping.out || fail "ping: $(cat ping.out)"
 tail -n 1 ping.out
 start iperf iperf3 -s -B 10.45.0.1
 
-echo '== volume of KPM, and the effect of a quota'
-"$here/whole.py" "$RANLAB" "$work/e42" $namespace || fail 'values'
+echo '== volume of KPM, and the effect of quotas'
+http=$(grep -o 'http://[0-9.:]*' ric.out | head -n 1)
+"$here/whole.py" "$RANLAB" "$work/e42" $namespace "$http" || fail 'values'
 kill -0 "${pids[@]}" || fail 'a program has ended'

@@ -23,7 +23,7 @@ cell_cfg:
   {{dl_arfcn: 368500, band: 3, channel_bandwidth_MHz: 10, common_scs: 15, plmn: "{MCC}{MNC}", tac: 1,
    pdcch: {{common: {{ss0_index: 0, coreset0_index: 6}}, dedicated: {{ss2_type: common, dci_format_0_1_and_1_1: false}}}},
    prach: {{prach_config_index: 1, total_nof_ra_preambles: 64, nof_ssb_per_ro: 1, nof_cb_preambles_per_ssb: 64}},
-   pdsch: {{mcs_table: qam64}}, pusch: {{mcs_table: qam64}}}}
+   slicing: [{{sst: 1}}, {{sst: 2}}], pdsch: {{mcs_table: qam64}}, pusch: {{mcs_table: qam64}}}}
 log: {{filename: gnb.log, all_level: warning}}""")
 elif sys.argv[1] == "ue":
     # With [slicing], srsUE sends the requested slices in clear text, and the AMF refuses the registration.

@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 """Compares KPM's volume with the bytes of the UE's device, and measures throughput under quotas.
 
-    whole.py RANLAB E42_SOCKET NAMESPACE
+    whole.py RANLAB E42_SOCKET NAMESPACE HTTP
 """
 import json
 import subprocess
 import sys
 import time
+import urllib.request
 
-ranlab, socket, namespace = sys.argv[1:]
+ranlab, socket, namespace, http = sys.argv[1:]
 node, connect = "gnb 001.01 411/du 0", ["--connect", f"unix://{socket}"]
 
 
@@ -41,10 +42,30 @@ def volume(uplink):
     return reported / kbit
 
 
-def rate(maximum):
-    """Downlink TCP throughput in Mbit/s while slice 1 may use `maximum` % of the PRBs."""
+def by_rc(maximum):
+    """Lets the UE use `maximum` % of the PRBs, by RC style 2 action 6."""
     order = [ranlab, "xapp", "control", *connect, "--node", node, "--ue", "f1ap=0", "--plmn", "001.01", "--rc-quota", f"1=0:{maximum}"]
     subprocess.run(order, check=True, timeout=30, stdout=subprocess.DEVNULL)
+
+
+def by_ccc(maximum):
+    """Lets slice 1 use `maximum` % of the PRBs, by CCC's O-RRMPolicyRatio. OCUDU refuses a dedicated ratio of 0."""
+    network = {"mcc": "001", "mnc": "01"}
+    policy = {"resourceType": "PRB_DL", "rRMPolicyMinRatio": 1, "rRMPolicyMaxRatio": maximum, "rRMPolicyDedicatedRatio": 1,
+              "rRMPolicyMemberList": [{"plmnId": network, "snssai": {"sst": 1}}]}
+    structure = {"ranConfigurationStructureName": "O-RRMPolicyRatio", "oldValuesOfAttributes": {"ranConfigurationStructure": {}},
+                 "newValuesOfAttributes": {"ranConfigurationStructure": policy}}
+    cell = {"cellGlobalId": {"plmnIdentity": network, "nRCellIdentity": f"{411 << 14:09x}"}, "listOfConfigurationStructures": [structure]}
+    order = {"node": node, "sm": "ccc", "header": {"controlHeaderFormat": {"ricStyleType": 2}},
+             "message": {"controlMessageFormat": {"listOfCellsControlled": [cell]}}}
+    request = urllib.request.Request(f"{http}/v1/control", json.dumps(order).encode(), {"content-type": "application/json"})
+    result = json.load(urllib.request.urlopen(request, timeout=30))
+    assert result["result"] == "acknowledged", result
+
+
+def rate(limit, maximum):
+    """Downlink TCP throughput in Mbit/s while `maximum` % of the PRBs may be used."""
+    limit(maximum)
     time.sleep(1)
     return iperf("-R", "-t", "8", "-O", "2")["sum_received"]["bits_per_second"] / 1e6
 
@@ -53,8 +74,10 @@ def rate(maximum):
 for uplink in [False, True]:
     ratio = volume(uplink)
     assert 0.98 < ratio < 1.02, ratio
-rates = {maximum: rate(maximum) for maximum in [100, 50, 25, 10]}
-print("Mbit/s by maximum in %:", {maximum: round(value, 2) for maximum, value in rates.items()})
-assert rates[100] > rates[50] > rates[25] > rates[10], rates
-# A busy machine limits the rate without a maximum, so only the limited rates are compared by their size.
-assert rates[25] < 0.75 * rates[50] and rates[10] < 0.6 * rates[25], rates
+for name, limit in {"RC": by_rc, "CCC": by_ccc}.items():
+    rates = {maximum: rate(limit, maximum) for maximum in [100, 50, 25, 10]}
+    print(f"Mbit/s by {name}'s maximum in %:", {maximum: round(value, 2) for maximum, value in rates.items()})
+    assert rates[100] > rates[50] > rates[25] > rates[10], rates
+    # A busy machine limits the rate without a maximum, so only the limited rates are compared by their size.
+    assert rates[25] < 0.75 * rates[50] and rates[10] < 0.6 * rates[25], rates
+    limit(100)

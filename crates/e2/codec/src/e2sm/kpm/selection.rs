@@ -303,8 +303,8 @@ impl Selection {
                 return self.action_in(CONDITIONAL, &peer, &[*name], granularity_ms);
             }
             _ => {
-                let (node, names) = (Box::new(*node), alone.join(", "));
-                return Err(SelectionError::Scheduler { node, style: style.style, names });
+                let names = alone.join(", ");
+                return Err(SelectionError::Scheduler { node: Box::new(*node), style: style.style, names });
             }
         }
         self.action_in(style.style, &peer, names, granularity_ms)
