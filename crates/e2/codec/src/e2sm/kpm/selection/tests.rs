@@ -118,7 +118,8 @@ fn ocudu_reports_scheduler_measurements_only_in_safe_styles() {
     let together = each(4, "DRB.RlcDelayUl DRB.UEThpDl");
     let alone = [each(3, "RRU.PrbTotDl"), each(3, "DRB.AirIfDelayUl")];
     let node_wide = each(1, "RACH.PreambleDedCell");
-    assert_eq!(styles(&Selection::default()), [&[together.clone()], &alone[..], &[node_wide]].concat());
+    let expected = [together.clone(), alone[0].clone(), alone[1].clone(), node_wide];
+    assert_eq!(styles(&Selection::default()), expected);
     let four = Selection { style: Some(4), ..chosen(&["RRU.PrbTotDl"]) };
     assert_eq!(styles(&four), alone[..1]);
     let two = Selection { ues: vec![ue(1), ue(2)], ..chosen(&["RRU.PrbTotDl"]) };
