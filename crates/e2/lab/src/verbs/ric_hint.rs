@@ -73,7 +73,8 @@ metrics:
     du_report_period: 1000
 # CCC's policies have an effect only for slices that the cell lists, although the gNB acknowledges all of them:
 # cell_cfg:
-#   slicing: [{sst: 1}]
+#   slicing:
+#     - sst: 1
 # Give each gNB its own gnb_id. The port must be 20000 to 40000. A period below du_report_period repeats values. Reports above
 # 9,100 bytes are dropped by the gNB: choose measurements (xapp monitor --kpm-measure) with more than 20 UEs.
 ";
