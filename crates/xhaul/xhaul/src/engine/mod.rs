@@ -1,15 +1,13 @@
-//! Simulation engine: a heap of events, ordered by (time, sequence), drives sources, ports and hosts.
+//! Simulation engine: events, ordered by (time, sequence), drive sources, ports and hosts.
 
 mod air;
+mod events;
 mod flows;
 mod host;
 mod port;
 mod queues;
 mod report;
 mod shaping;
-
-use std::cmp::Ordering;
-use std::collections::BinaryHeap;
 
 use rand::RngCore;
 
@@ -21,6 +19,7 @@ use super::time::{Ps, S};
 pub use report::{Delivery, FlowReport, Report, Segment};
 
 use air::AirState;
+use events::{Events, Kind};
 use flows::{FlowState, exponential};
 use host::HostState;
 use port::{Ended, PortState, TransmitOutcome};
@@ -47,11 +46,7 @@ pub struct Options {
 #[derive(Debug)]
 pub struct Simulation<'n> {
     network: &'n Network,
-    heap: BinaryHeap<Event>,
-    /// Whether the first event of the heap is the current event. The next planned event then replaces it, which is faster than one removal
-    /// and one insertion.
-    current: bool,
-    sequence: u64,
+    planned: Events,
     now: Ps,
     duration_ps: Ps,
     packets: Vec<Packet>,
@@ -84,67 +79,14 @@ struct Packet {
     wire: u32,
     /// Bytes of the MAC frame that the current port has not sent yet.
     left: u32,
+    /// Index of the current segment in its flow's statistics.
+    segment: u32,
     sequence: u64,
     born: Ps,
     /// Arrival time at the current stage.
     arrived: Ps,
     /// Time at which the frame becomes eligible at an asynchronous shaper.
     eligible: Ps,
-}
-
-/// An event, in 24 bytes: smaller events make the heap faster.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Event {
-    at: Ps,
-    /// Number of the event, times four, plus its kind. Events of one time happen in the order of their planning.
-    rank: u64,
-    index: u32,
-    mark: u32,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    /// A source releases frames.
-    Release,
-    /// A packet arrives at its next stage, or at its destination.
-    Arrive,
-    /// A stage completes its current work. The mark shows whether the work changed in the meantime.
-    Done,
-    /// A stage must check again: a gate changed, credit was restored, or an interrupt is due.
-    Wake,
-}
-
-impl Event {
-    fn new(at: Ps, sequence: u64, kind: Kind, index: u32, mark: u32) -> Self {
-        Self { at, rank: sequence << 2 | kind as u64, index, mark }
-    }
-
-    fn kind(&self) -> Kind {
-        match self.rank & 3 {
-            0 => Kind::Release,
-            1 => Kind::Arrive,
-            2 => Kind::Done,
-            _ => Kind::Wake,
-        }
-    }
-
-    /// Time and rank as one number, which is compared without a branch.
-    fn order(&self) -> u128 {
-        u128::from(self.at) << 64 | u128::from(self.rank)
-    }
-}
-
-impl Ord for Event {
-    fn cmp(&self, other: &Self) -> Ordering {
-        // The order is reversed, because the heap returns its greatest element first.
-        other.order().cmp(&self.order())
-    }
-}
-
-impl PartialOrd for Event {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
 }
 
 impl<'n> Simulation<'n> {
@@ -167,9 +109,7 @@ impl<'n> Simulation<'n> {
         });
         let mut simulation = Self {
             network,
-            heap: BinaryHeap::with_capacity(1024),
-            current: false,
-            sequence: 0,
+            planned: Events::new(),
             now: 0,
             duration_ps: options.duration_ps.min(DURATION_PS_MAX),
             packets: Vec::new(),
@@ -203,11 +143,7 @@ impl<'n> Simulation<'n> {
 
     fn drive(&mut self) {
         let end = self.duration_ps + DRAIN_PS_MAX;
-        while let Some(&event) = self.heap.peek() {
-            if event.at > end {
-                break;
-            }
-            self.current = true;
+        while let Some(event) = self.planned.next(end) {
             self.now = event.at;
             self.events += 1;
             match event.kind() {
@@ -216,23 +152,12 @@ impl<'n> Simulation<'n> {
                 Kind::Done => self.done(event.index, event.mark),
                 Kind::Wake => self.wake(event.index),
             }
-            if std::mem::take(&mut self.current) {
-                self.heap.pop();
-            }
         }
     }
 
     #[inline(always)]
     fn plan(&mut self, at: Ps, kind: Kind, index: u32, mark: u32) {
-        self.sequence += 1;
-        let event = Event::new(at, self.sequence, kind, index, mark);
-        if std::mem::take(&mut self.current)
-            && let Some(mut first) = self.heap.peek_mut()
-        {
-            *first = event;
-            return;
-        }
-        self.heap.push(event);
+        self.planned.plan(at, kind, index, mark);
     }
 
     /// Plans the next release of a flow, unless it is after the end of the run.
@@ -270,6 +195,7 @@ impl<'n> Simulation<'n> {
                 class: flow.class,
                 wire,
                 left: wire - WIRE_GAP_BYTES,
+                segment: 0,
                 sequence: self.flows[index].frames,
                 born: self.now,
                 arrived: self.now,
@@ -319,9 +245,11 @@ impl<'n> Simulation<'n> {
         }
         if hop == flow.shared.head && packet.copy == 0 {
             for copy in 1..=flow.replicas.len() {
-                self.flows[packet.flow as usize].copies += 1;
+                let flow = &mut self.flows[packet.flow as usize];
+                flow.copies += 1;
+                let segment = flow.first_segment[copy] as u32 + u32::from(packet.hop);
                 // `Network::check` limits the number of copies.
-                let id = self.keep(Packet { copy: copy as u8, ..packet });
+                let id = self.keep(Packet { copy: copy as u8, segment, ..packet });
                 self.pass(id);
             }
         }
@@ -437,7 +365,8 @@ impl<'n> Simulation<'n> {
         if state.is_cut(self.now, sending) {
             return self.lose(id);
         }
-        self.leave(stage, id, self.now, service);
+        let at = state.arrival(self.now + service);
+        self.leave(id, self.now, service, at);
     }
 
     #[inline(always)]
@@ -451,17 +380,18 @@ impl<'n> Simulation<'n> {
                     let bytes = self.packets[id as usize].wire - INTER_FRAME_GAP_BYTES;
                     let sending = u64::from(bytes) * port.ps_per_byte;
                     let cut = port.is_cut(self.now - sending, sending);
+                    let at = if cut { self.now } else { port.arrival(self.now) };
                     self.plan(free_at, Kind::Done, u32::from(stage), mark);
                     if cut {
                         return self.lose(id);
                     }
                     // The transmission of fragments takes longer than that of the whole frame. The difference counts as waiting.
-                    return self.leave(stage, id, self.now - sending, sending);
+                    return self.leave(id, self.now - sending, sending, at);
                 }
             },
             StageState::Host(host) => {
                 if let Some((id, service)) = host.done() {
-                    self.leave(stage, id, self.now - service, service);
+                    self.leave(id, self.now - service, service, self.now);
                 }
             }
             StageState::Air(_) => {}
@@ -469,26 +399,20 @@ impl<'n> Simulation<'n> {
         self.start(stage);
     }
 
-    /// Records a packet's time at `stage` and moves the packet to its next stage. The packet's service begins at `from` and takes
-    /// `service`.
+    /// Records a packet's time at its stage and moves the packet to its next stage, where it arrives at `at`. The packet's service begins at
+    /// `from` and takes `service`.
     #[inline(always)]
-    fn leave(&mut self, stage: StageId, id: u32, from: Ps, service: Ps) {
-        let out = from + service;
-        let at = match &mut self.stages[usize::from(stage)] {
-            StageState::Port(port) => port.arrival(out),
-            StageState::Host(_) | StageState::Air(_) => out,
-        };
+    fn leave(&mut self, id: u32, from: Ps, service: Ps, at: Ps) {
         let packet = &mut self.packets[id as usize];
-        let flow = &mut self.flows[packet.flow as usize];
-        let first = flow.first_segment[usize::from(packet.copy)];
-        let segment = &mut flow.segments[first + usize::from(packet.hop)];
+        let segment = &mut self.flows[packet.flow as usize].segments[packet.segment as usize];
         let waiting = from - packet.arrived;
         segment.frames += 1;
         segment.waiting_ps += u128::from(waiting);
         segment.waiting_ps_max = segment.waiting_ps_max.max(waiting);
         segment.service_ps += u128::from(service);
-        segment.transit_ps += u128::from(at - out);
+        segment.transit_ps += u128::from(at - from - service);
         packet.hop += 1;
+        packet.segment += 1;
         self.plan(at, Kind::Arrive, id, 0);
     }
 
@@ -503,7 +427,7 @@ impl<'n> Simulation<'n> {
                 }
                 for packet in left {
                     match packet.delivered {
-                        Some(at) => self.leave(stage as StageId, packet.id, self.now, at - self.now),
+                        Some(at) => self.leave(packet.id, self.now, at - self.now, at),
                         None => self.lose(packet.id),
                     }
                 }
