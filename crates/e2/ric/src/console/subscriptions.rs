@@ -93,19 +93,20 @@ impl WantedKpm {
         let period = period.map_err(|error| Fault::new(422, format!("event_trigger: {error}")))?;
         let action = self.selection()?.action(&target.node, definition, period.period_ms);
         let action = action.map_err(|error| Fault::new(409, error.to_string()))?;
-        let octets = action.to_octets(Encoding::Per).map_err(|error| Fault::new(422, error.to_string()))?;
-        Ok(ActionToBeSetup { definition: Some(octets), ..ActionToBeSetup::report(0) })
+        let octets = action.to_octets(Encoding::Per).map_err(|error| Fault::new(422, error.to_string()));
+        Ok(ActionToBeSetup { definition: Some(octets?), ..ActionToBeSetup::report(0) })
     }
 
     /// Returns a remark if a third-party node is known not to send the requested reports.
     fn note(&self, target: &Target, definition: &Bytes) -> Result<Option<&'static str>, Fault> {
-        const NOTE: &str = "reports of 64 UEs exceed 9,100 bytes, and OCUDU and srsRAN drop longer reports: select fewer measurements";
         let selection = Selection { granularity_ms: None, ..self.selection()? };
         let actions = selection.actions(&target.node, definition, 1).unwrap_or_default();
-        const FIRST: &str = "OCUDU and srsRAN report only the first measurement of style 3: subscribe to each measurement separately";
-        let by_ue = actions.iter().filter(|it| it.format.number() > 2).count();
-        let is_conditional = actions.iter().any(|it| it.format.number() == 3);
-        Ok((by_ue > 1).then_some(if is_conditional { FIRST } else { NOTE }))
+        let by_ue: Vec<_> = actions.iter().map(|it| it.format.number()).filter(|it| *it > 2).collect();
+        Ok((by_ue.len() > 1).then_some(match self.style {
+            Some(3) if by_ue.contains(&3) => "OCUDU and srsRAN report only the first measurement of style 3: subscribe to each measurement separately",
+            _ if by_ue.contains(&3) => "RRU.Prb… and DRB.AirIfDelayUl are left out, because OCUDU and srsRAN can end when they report them for each UE: subscribe to each of them separately",
+            _ => "reports of 64 UEs exceed 9,100 bytes, and OCUDU and srsRAN drop longer reports: select fewer measurements",
+        }))
     }
 }
 
@@ -257,14 +258,16 @@ impl Console {
         let lease = body.lease_s.map(|seconds| super::lease::until(call.now, seconds)).transpose()?;
         let target = self.target(&body.node, body.sm.as_deref(), body.function)?;
         let definition = self.definition(&target);
-        let note = body.kpm.as_ref().map(|kpm| kpm.note(&target, &definition)).transpose()?.flatten();
+        let is_kpm = target.model.is_some_and(|model| model.oid() == kpm::OID);
+        let everything = (is_kpm && body.actions.is_empty()).then(WantedKpm::default);
+        let wanted = body.kpm.as_ref().or(everything.as_ref());
+        let note = wanted.map(|kpm| kpm.note(&target, &definition)).transpose()?.flatten();
         let details = details(&target, &definition, body)?;
         let id = self.open(target, details, SubscriptionOwner::Waits(call.request.token), call.out)?;
         if let Some(held) = self.subscriptions.get_mut(&id) {
-            held.note = note;
+            (held.note, held.lease) = (note, lease);
         }
-        if let (Some(until), Some(held)) = (lease, self.subscriptions.get_mut(&id)) {
-            held.lease = Some(until);
+        if let Some(until) = lease {
             self.wake_for_lease(until, call.out);
         }
         Ok(Completion::Later)
