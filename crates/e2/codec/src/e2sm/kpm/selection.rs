@@ -156,7 +156,7 @@ impl Peer<'_> {
     }
 
     /// Returns whether the node may end if it reports this measurement in this style.
-    fn ends_with(&self, style: &ReportStyle, name: &str) -> bool {
+    fn may_end(&self, style: &ReportStyle, name: &str) -> bool {
         !self.ours
             && matches!(style.style, MATCHING_UES | UES)
             && SCHEDULER_MEASUREMENTS.contains(&name)
@@ -197,7 +197,7 @@ impl Selection {
         let mut actions = Vec::new();
         for (style, names) in self.styles(&peer)? {
             let (alone, names): (Vec<_>, Vec<_>) =
-                names.into_iter().partition(|name| peer.ends_with(style, name));
+                names.into_iter().partition(|name| peer.may_end(style, name));
             let groups = match style.action_format {
                 _ if names.is_empty() => Vec::new(),
                 _ if ours => vec![&names[..]],
@@ -293,7 +293,7 @@ impl Selection {
             let whole = Self { style: Some(NODE), ..self.clone() };
             return whole.action(node, definition, period_ms);
         };
-        let (alone, together): (Vec<_>, Vec<_>) = names.iter().partition(|name| peer.ends_with(style, name));
+        let (alone, together): (Vec<_>, Vec<_>) = names.iter().partition(|name| peer.may_end(style, name));
         match &alone[..] {
             [] => {}
             _ if self.measurements.is_empty() => {
