@@ -1,11 +1,11 @@
 //! Compiles rules. A rule is either supported exactly as given, or rejected with a cause and the rule's id.
 use super::flow::{Filter, FlowError};
 use super::inner::ue_key;
+use super::marks::Marks;
 use super::rules::{Action, Rule, Rules, Source, Ues, measures_before_qos};
-use super::{QFI, RQI};
 use crate::pfcp::{
-    ApplicationPfds, ApplyAction, Cause, CreateFar, CreatePdr, CreateQer, FTeid, FailedRuleId,
-    ForwardingParameters, Interface, OuterHeaderCreation, OuterHeaderRemoval, PfdContents,
+    ApplicationPfds, ApplyAction, Cause, CreateFar, CreatePdr, FTeid, FailedRuleId, ForwardingParameters,
+    Interface, OuterHeaderCreation, OuterHeaderRemoval, PfdContents,
 };
 use std::net::IpAddr;
 
@@ -111,12 +111,8 @@ fn compile_rule(pdr: &CreatePdr, rules: &Rules<'_>) -> Result<Rule, Unsupported>
     let marking = way.and_then(|way| way.transport_level_marking).map_or(0, |marking| marking.0);
     let qers = rules.qers.iter().enumerate().filter(|(_, qer)| pdr.qer_ids.contains(&qer.qer_id));
     // The QER of an application takes precedence over the QER of the session, which names no QoS flow or QoS flow 0.
-    let reflects = |qer: &CreateQer| source == Source::N6 && qer.rqi.is_some_and(|rqi| rqi.0 != 0);
-    let named = qers.clone().filter_map(|(_, qer)| {
-        let qfi = qer.qfi?.0 & QFI;
-        Some(if reflects(qer) { qfi | RQI } else { qfi })
-    });
-    let qfi = named.reduce(|first, next| if first & QFI == 0 { next } else { first });
+    let named = qers.clone().filter_map(|(_, qer)| Marks::of(qer));
+    let marks = named.reduce(|first, next| if first.qfi == 0 { next } else { first });
     let urrs = rules.urrs.iter().enumerate().filter(|(_, urr)| pdr.urr_ids.contains(&urr.urr_id));
     Ok(Rule {
         pdr_id: pdr.pdr_id.0,
@@ -129,8 +125,8 @@ fn compile_rule(pdr: &CreatePdr, rules: &Rules<'_>) -> Result<Rule, Unsupported>
         action,
         tos: (marking >> 8) as u8 & marking as u8,
         strips_container: removal.extension_headers.is_some_and(|headers| headers & 1 != 0),
-        qfi,
-        marks: qfi.is_some(),
+        marks,
+        is_marked: marks.is_some(),
         qers: qers.map(|(at, _)| at as u8).collect(),
         measures_before_qos: urrs.clone().any(|(_, urr)| measures_before_qos(urr)),
         meters: urrs.map(|(at, _)| at as u8).collect(),

@@ -14,6 +14,7 @@
 mod compile;
 mod flow;
 mod inner;
+mod marks;
 mod police;
 mod rules;
 mod template_session;
@@ -29,9 +30,10 @@ pub use usage::{Crossed, Limits, Meter, Usage};
 
 use crate::pfcp::ApplicationPfds;
 use inner::Inner;
+use marks::{Heads, Marks};
 use police::Bucket;
 use ranlab_packet::gtpu::{
-    DlPduSession, GpduTemplate, Message, Packet, PduSession, decode_message, extension_type, message_type,
+    GpduTemplate, Message, Packet, PduSession, decode_message, extension_type, message_type,
 };
 use rules::{Action, Entry, Mapping, Qer, Rule, Waiting};
 use std::collections::{HashMap, VecDeque};
@@ -107,22 +109,10 @@ pub struct UserPlane {
     // Boxes move into and out of `entries` unchanged.
     #[allow(clippy::vec_box)]
     prototypes: Vec<Option<(Entry, Vec<Box<Entry>>)>>,
-    /// Headers of downlink packets by QFI and RQI, and one without a container.
-    heads: Vec<GpduTemplate>,
+    heads: Heads,
     counters: PlaneCounters,
     events: VecDeque<PlaneEvent>,
     waiting: usize,
-}
-
-/// Masks of QFI and RQI, in a rule's QoS flow and in the second byte of a PDU session container.
-const QFI: u8 = 0x3f;
-const RQI: u8 = 0x40;
-/// Index of the header without a container. It follows the headers with QFI and RQI.
-const NO_QFI: usize = 128;
-
-/// Returns the container of downlink packets with this QFI and RQI.
-fn downlink_container(flow: u8) -> PduSession {
-    PduSession::Dl(DlPduSession { qfi: flow & QFI, rqi: flow & RQI != 0, ..Default::default() })
 }
 
 impl Default for UserPlane {
@@ -134,11 +124,6 @@ impl Default for UserPlane {
 impl UserPlane {
     /// Creates a user plane without sessions.
     pub fn new() -> Self {
-        // The template cannot fail, because a container with only QFI and RQI always fits.
-        let head = |flow: usize| {
-            let session = (flow < NO_QFI).then(|| downlink_container(flow as u8));
-            GpduTemplate::new(session).ok()
-        };
         Self {
             entries: Vec::new(),
             free: Vec::new(),
@@ -146,7 +131,7 @@ impl UserPlane {
             by_teid: Map::default(),
             by_ue: Map::default(),
             prototypes: Vec::new(),
-            heads: (0..=NO_QFI).filter_map(head).collect(),
+            heads: Heads::new(),
             counters: PlaneCounters::default(),
             events: VecDeque::new(),
             waiting: 0,
@@ -361,9 +346,9 @@ impl UserPlane {
     pub fn write(&mut self, relay: &Relay<'_>, out: &mut [u8]) -> Verdict<'static> {
         let Relay { peer, tos, teid, session, packet } = *relay;
         let plain = match session {
-            None => self.heads.get(NO_QFI).copied(),
+            None => self.heads.of(None).copied(),
             Some(session) if session == PduSession::dl(session.qfi()) => {
-                self.heads.get(usize::from(session.qfi())).copied()
+                self.heads.of(Some(Marks::flow(session.qfi()))).copied()
             }
             Some(session) => GpduTemplate::new(Some(session)).ok(),
         };
@@ -403,7 +388,7 @@ impl UserPlane {
         if let Err(reason) = metering.admit(&mut entry.qers, rule, now_ns, octets) {
             return self.drop(reason);
         }
-        let head = self.heads.get(rule.qfi.map_or(NO_QFI, usize::from));
+        let head = self.heads.of(rule.marks);
         let Some(len) = head.and_then(|head| put_gpdu(head, teid, &packet[..octets], out)) else {
             return self.drop(Drop::TooLong);
         };
@@ -481,10 +466,12 @@ impl Buffering {
 /// Returns the PDU session container for the next tunnel. The received container is kept, unless a QER names another QoS flow or the rule
 /// removes the container (TS 29.244 §8.2.64).
 fn next_container(rule: &Rule, came_with: Option<PduSession>) -> Option<PduSession> {
-    let make = |flow| if rule.uplink { PduSession::ul(flow) } else { downlink_container(flow) };
-    match came_with.filter(|_| !rule.strips_container && !rule.marks) {
+    match came_with.filter(|_| !rule.strips_container && !rule.is_marked) {
         Some(session) => Some(session),
-        None => rule.qfi.filter(|_| rule.marks || !rule.strips_container).map(make),
+        None => {
+            let marks = rule.marks.filter(|_| rule.is_marked || !rule.strips_container);
+            marks.map(|marks| marks.container(rule.uplink))
+        }
     }
 }
 

@@ -3,6 +3,7 @@ use super::MAX_BUFFERED_SESSION;
 use super::compile::{Refusal, compile_rules};
 use super::flow::Filter;
 use super::inner::{Inner, ue_key};
+use super::marks::Marks;
 use super::police::{Bucket, bucket};
 use super::usage::{Limits, Meter, Usage};
 use crate::pfcp::{
@@ -150,10 +151,10 @@ pub(super) struct Rule {
     pub(super) tos: u8,
     /// Whether the PDU session container of a packet is removed before it enters another tunnel.
     pub(super) strips_container: bool,
-    /// QFI of packets into a tunnel. Bit 6 is the RQI (downlink only).
-    pub(super) qfi: Option<u8>,
-    /// Whether a QER names the QoS flow. That flow then replaces the QoS flow of the packet.
-    pub(super) marks: bool,
+    /// Marks of packets into a tunnel.
+    pub(super) marks: Option<Marks>,
+    /// Whether a QER names the marks. They then replace the marks of the packet.
+    pub(super) is_marked: bool,
     /// Indexes of the rule's QERs in [`Entry::qers`].
     pub(super) qers: Box<[u8]>,
     /// Indexes of the rule's meters in [`Entry::meters`].
@@ -269,8 +270,8 @@ impl Entry {
         // If no QER names the QoS flow, the flow of the uplink is used.
         let only =
             all.iter().filter(|rule| rule.uplink).map(|rule| rule.qfis).find(|qfis| qfis.count_ones() == 1);
-        for rule in all.iter_mut().filter(|rule| rule.qfi.is_none()) {
-            rule.qfi = only.map(|qfis| qfis.trailing_zeros() as u8);
+        for rule in all.iter_mut().filter(|rule| rule.marks.is_none()) {
+            rule.marks = only.map(|qfis| Marks::flow(qfis.trailing_zeros() as u8));
         }
         let teids = all.iter().filter_map(|rule| match rule.source {
             Source::Tunnel(teid) => Some(Mapping::Teid(teid)),

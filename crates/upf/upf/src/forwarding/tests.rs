@@ -2,7 +2,7 @@
 use super::*;
 use crate::pfcp::*;
 use ranlab_machine::Random;
-use ranlab_packet::gtpu::{Extension, Header as GtpHeader, Message, encode_message};
+use ranlab_packet::gtpu::{DlPduSession, Extension, Header as GtpHeader, Message, encode_message};
 
 const UE: u32 = 0x0a3c_0000;
 pub(super) const GNB: [u8; 4] = [10, 0, 0, 9];

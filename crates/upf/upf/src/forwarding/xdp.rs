@@ -59,8 +59,8 @@ pub fn offload(rules: &Rules<'_>, n3: Ipv4Addr) -> Option<Offloaded> {
         && entry.qers.iter().all(|qer| qer.is_open())
         && up.is_unfiltered()
         && down.is_unfiltered();
-    let flow = down.qfi?;
-    let uplink_teid = up.plain_teid(flow_of(down.qfi)?)?;
+    let flow = down.marks.filter(|marks| marks.is_flow_only())?.qfi;
+    let uplink_teid = up.plain_teid(flow)?;
     if !plain {
         return None;
     }
@@ -73,10 +73,6 @@ pub fn offload(rules: &Rules<'_>, n3: Ipv4Addr) -> Option<Offloaded> {
     downlink[8] = flow;
     downlink[12..16].copy_from_slice(&ipv4_sum(TTL, UDP, n3, peer).to_ne_bytes());
     Some(Offloaded { uplink: (uplink_teid.to_be_bytes(), uplink), downlink: (ue.octets(), downlink) })
-}
-
-fn flow_of(qfi: Option<u8>) -> Option<u8> {
-    qfi.filter(|qfi| *qfi < 64)
 }
 
 /// Looks up the key that is on the stack. Afterwards, register `FOUND` points to the entry.

@@ -208,33 +208,14 @@ impl Session {
     fn update_urr(&mut self, update: UpdateUrr) -> Result<(), RuleFault> {
         let missing = failed(FailedRuleId::Urr(update.urr_id));
         let urr = self.urrs.iter_mut().find(|urr| urr.urr_id == update.urr_id).ok_or(missing)?;
-        urr.measurement_method = update.measurement_method.unwrap_or(urr.measurement_method);
-        urr.reporting_triggers = update.reporting_triggers.unwrap_or(urr.reporting_triggers);
-        urr.measurement_period = update.measurement_period.or(urr.measurement_period);
-        urr.volume_threshold = update.volume_threshold.or(urr.volume_threshold);
-        urr.volume_quota = update.volume_quota.or(urr.volume_quota);
-        urr.time_threshold = update.time_threshold.or(urr.time_threshold);
-        urr.time_quota = update.time_quota.or(urr.time_quota);
-        urr.quota_holding_time = update.quota_holding_time.or(urr.quota_holding_time);
-        urr.quota_validity_time = update.quota_validity_time.or(urr.quota_validity_time);
-        urr.measurement_information = update.measurement_information.or(urr.measurement_information);
-        urr.inactivity_detection_time = update.inactivity_detection_time.or(urr.inactivity_detection_time);
-        urr.event_threshold = update.event_threshold.or(urr.event_threshold);
-        urr.event_quota = update.event_quota.or(urr.event_quota);
-        if !update.linked_urr_ids.is_empty() {
-            urr.linked_urr_ids = update.linked_urr_ids;
-        }
+        update.change(urr);
         Ok(())
     }
 
     fn update_qer(&mut self, update: UpdateQer) -> Result<(), RuleFault> {
         let missing = failed(FailedRuleId::Qer(update.qer_id));
         let qer = self.qers.iter_mut().find(|qer| qer.qer_id == update.qer_id).ok_or(missing)?;
-        qer.gate_status = update.gate_status.unwrap_or(qer.gate_status);
-        qer.maximum_bit_rate = update.maximum_bit_rate.or(qer.maximum_bit_rate);
-        qer.guaranteed_bit_rate = update.guaranteed_bit_rate.or(qer.guaranteed_bit_rate);
-        qer.qfi = update.qfi.or(qer.qfi);
-        qer.rqi = update.rqi.or(qer.rqi);
+        update.change(qer);
         Ok(())
     }
 

@@ -168,14 +168,18 @@ pub(super) type DecodedIe = Result<Option<RawIe>, Fault>;
 /// * `C` conditional: an `Option`; if unreadable, the message is refused; `check` decides when it must be present;
 /// * `O` optional: an `Option`; if unreadable, it is kept in `others`;
 /// * `List` any number, `List1` at least one.
+///
+/// With `changes Rule`, the elements of the group replace those of a rule.
 macro_rules! table {
     ($(
         $(#[$meta:meta])*
         $name:ident {
             $( $number:literal => $field:ident : $presence:ident $type:ty, $doc:literal; )*
             $( check $check:expr; )?
+            $( changes $rule:ident; )?
         }
     )*) => { $(
+        $crate::pfcp::ie::table!(@changes $name [$($rule)?] $( $presence $field )*);
         $(#[$meta])*
         #[derive(Debug, Clone, PartialEq, Eq, Default)]
         pub struct $name {
@@ -233,6 +237,26 @@ macro_rules! table {
             }
         }
     )* };
+    (@changes $name:ident [] $($rest:tt)*) => {};
+    (@changes $name:ident [$rule:ident] $( $presence:ident $field:ident )*) => {
+        impl $name {
+            /// Replaces the values of a rule for which this group has an element. The rule's id stays.
+            pub(crate) fn change(self, rule: &mut $rule) {
+                $( $crate::pfcp::ie::table!(@change $presence rule.$field, self.$field); )*
+            }
+        }
+    };
+    (@change M $old:expr, $new:expr) => {};
+    (@change List $old:expr, $new:expr) => {
+        if !$new.is_empty() {
+            $old = $new;
+        }
+    };
+    (@change $any:ident $old:expr, $new:expr) => {
+        if let Some(new) = $new {
+            $old = new.into();
+        }
+    };
     (@type M $type:ty) => { $type };
     (@type C $type:ty) => { Option<$type> };
     (@type O $type:ty) => { Option<$type> };

@@ -48,6 +48,7 @@ table! {
         148 => event_quota: C Events, "New events until packets are dropped.";
         82 => linked_urr_ids: List UrrId, "New linked usage reporting rules.";
         100 => measurement_information: C MeasurementInformation, "New measurement information.";
+        changes CreateUrr;
     }
     /// Update QER (IE 14).
     UpdateQer {
@@ -60,6 +61,7 @@ table! {
         123 => rqi: C Rqi, "New reflective QoS indication.";
         158 => paging_policy_indicator: C PagingPolicyIndicator, "New paging policy.";
         157 => averaging_window: O AveragingWindow, "New time over which rates are averaged.";
+        changes CreateQer;
     }
     /// Update BAR (IE 86 in a modification, 12 in the response to a report).
     UpdateBar {

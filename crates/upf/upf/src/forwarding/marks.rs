@@ -1,0 +1,85 @@
+//! Marks of the QoS flow in the header of packets into a tunnel, and the prepared headers for downlink packets.
+use crate::pfcp::CreateQer;
+use ranlab_packet::gtpu::{DlPduSession, GpduTemplate, PduSession};
+
+/// Number of QoS flows.
+const FLOWS: usize = 64;
+
+/// What a QER writes into the PDU session container of packets (TS 38.415 §5.5).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Marks {
+    /// QoS flow identifier, 0 to 63.
+    pub(super) qfi: u8,
+    /// Reflective QoS indication. Only downlink packets carry it.
+    rqi: bool,
+}
+
+impl Marks {
+    /// Returns the marks of a QER that names a QoS flow.
+    pub(super) fn of(qer: &CreateQer) -> Option<Self> {
+        Some(Self { rqi: qer.rqi.is_some_and(|rqi| rqi.0 != 0), ..Self::flow(qer.qfi?.0 % FLOWS as u8) })
+    }
+
+    /// Returns the marks that consist of the QoS flow only.
+    pub(super) fn flow(qfi: u8) -> Self {
+        Self { qfi, ..Self::default() }
+    }
+
+    /// Returns whether the marks consist of the QoS flow only.
+    pub(super) fn is_flow_only(self) -> bool {
+        self == Self::flow(self.qfi)
+    }
+
+    /// Returns the container of an uplink or downlink packet.
+    pub(super) fn container(self, uplink: bool) -> PduSession {
+        if uplink { PduSession::ul(self.qfi) } else { PduSession::Dl(self.downlink()) }
+    }
+
+    fn downlink(self) -> DlPduSession {
+        DlPduSession { qfi: self.qfi, rqi: self.rqi, ..DlPduSession::default() }
+    }
+
+    /// Returns the position of the header.
+    fn index(self) -> usize {
+        usize::from(self.qfi) + FLOWS * usize::from(self.rqi)
+    }
+
+    /// Returns all marks, in the order of [`Marks::index`].
+    fn all() -> impl Iterator<Item = Self> {
+        [false, true].into_iter().flat_map(|rqi| (0..FLOWS as u8).map(move |qfi| Self { qfi, rqi }))
+    }
+}
+
+/// Headers of downlink packets: one without a container, followed by one for all marks.
+#[derive(Debug)]
+pub(super) struct Heads(Vec<GpduTemplate>);
+
+impl Heads {
+    pub(super) fn new() -> Self {
+        let containers = Marks::all().map(|marks| Some(marks.container(false)));
+        // A template cannot fail here, because containers without delays and times are short.
+        Self(
+            [None]
+                .into_iter()
+                .chain(containers)
+                .filter_map(|container| GpduTemplate::new(container).ok())
+                .collect(),
+        )
+    }
+
+    /// Returns the header for downlink packets with these marks. `None`: a header without a container.
+    pub(super) fn of(&self, marks: Option<Marks>) -> Option<&GpduTemplate> {
+        self.0.get(marks.map_or(0, |marks| 1 + marks.index()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_header_is_at_the_index_of_its_marks() {
+        assert!(Marks::all().enumerate().all(|(at, marks)| marks.index() == at));
+        assert_eq!(Heads::new().0.len(), 1 + Marks::all().count());
+    }
+}
