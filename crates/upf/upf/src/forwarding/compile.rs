@@ -58,6 +58,9 @@ pub enum Unsupported {
     /// Forwarding without a tunnel, either to the control plane, or from the data network back to the data network.
     #[error("the rule forwards to the control plane without a tunnel, or from the data network back to it")]
     NoTunnel,
+    /// A QER that requests marks in the PDU session container, but names no QoS flow.
+    #[error("the QER requests reflective QoS, but names no QoS flow")]
+    NoFlow,
 }
 
 /// Compiles all rules of a session.
@@ -67,6 +70,9 @@ pub enum Unsupported {
 pub(super) fn compile_rules(rules: &Rules<'_>) -> Result<Vec<Rule>, Refusal> {
     for far in rules.fars {
         action_of(far).map_err(|why| refuse(FailedRuleId::Far(far.far_id), why))?;
+    }
+    for qer in rules.qers {
+        Marks::of(qer).map_err(|why| refuse(FailedRuleId::Qer(qer.qer_id), why))?;
     }
     rules
         .pdrs
@@ -111,8 +117,9 @@ fn compile_rule(pdr: &CreatePdr, rules: &Rules<'_>) -> Result<Rule, Unsupported>
     let marking = way.and_then(|way| way.transport_level_marking).map_or(0, |marking| marking.0);
     let qers = rules.qers.iter().enumerate().filter(|(_, qer)| pdr.qer_ids.contains(&qer.qer_id));
     // The QER of an application takes precedence over the QER of the session, which names no QoS flow or QoS flow 0.
-    let named = qers.clone().filter_map(|(_, qer)| Marks::of(qer));
-    let marks = named.reduce(|first, next| if first.qfi == 0 { next } else { first });
+    let named: Vec<Marks> =
+        qers.clone().filter_map(|(_, qer)| Marks::of(qer).transpose()).collect::<Result<_, _>>()?;
+    let marks = named.into_iter().reduce(|first, next| if first.qfi == 0 { next } else { first });
     let urrs = rules.urrs.iter().enumerate().filter(|(_, urr)| pdr.urr_ids.contains(&urr.urr_id));
     Ok(Rule {
         pdr_id: pdr.pdr_id.0,

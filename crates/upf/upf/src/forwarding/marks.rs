@@ -1,4 +1,5 @@
 //! Marks of the QoS flow in the header of packets into a tunnel, and the prepared headers for downlink packets.
+use super::compile::Unsupported;
 use crate::pfcp::CreateQer;
 use ranlab_packet::gtpu::{DlPduSession, GpduTemplate, PduSession};
 
@@ -15,9 +16,17 @@ pub(super) struct Marks {
 }
 
 impl Marks {
-    /// Returns the marks of a QER that names a QoS flow.
-    pub(super) fn of(qer: &CreateQer) -> Option<Self> {
-        Some(Self { rqi: qer.rqi.is_some_and(|rqi| rqi.0 != 0), ..Self::flow(qer.qfi?.0 % FLOWS as u8) })
+    /// Returns the marks of a QER. `None`: it has none.
+    ///
+    /// # Errors
+    /// The QER has another mark, but no QoS flow. A container always has a QoS flow.
+    pub(super) fn of(qer: &CreateQer) -> Result<Option<Self>, Unsupported> {
+        let marks = Self { rqi: qer.rqi.is_some_and(|rqi| rqi.0 != 0), ..Self::default() };
+        match qer.qfi {
+            Some(qfi) => Ok(Some(Self { qfi: qfi.0 % FLOWS as u8, ..marks })),
+            None if marks == Self::default() => Ok(None),
+            None => Err(Unsupported::NoFlow),
+        }
     }
 
     /// Returns the marks that consist of the QoS flow only.

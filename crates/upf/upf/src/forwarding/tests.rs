@@ -163,6 +163,17 @@ fn reflective_qos_marks_downlink_packets() {
     assert_eq!([container(Some(Rqi(0))), container(None)], [PduSession::dl(5), PduSession::dl(5)]);
 }
 
+/// A container always has a QoS flow, so RQI alone cannot be written.
+#[test]
+fn reflective_qos_without_a_flow_is_refused() {
+    let mut session = plain(1);
+    session.qers = vec![CreateQer { qer_id: QerId(1), rqi: Some(Rqi(1)), ..Default::default() }];
+    let refusal = UserPlane::check(&session.rules()).unwrap_err();
+    assert_eq!((refusal.failed, refusal.why), (FailedRuleId::Qer(QerId(1)), Unsupported::NoFlow));
+    session.qers[0].rqi = Some(Rqi(0));
+    assert_eq!(UserPlane::check(&session.rules()), Ok(()));
+}
+
 /// Some SMFs give a session's QER flow 0 and list it first.
 #[test]
 fn application_qos_flow_precedes_session_flow() {
