@@ -59,7 +59,7 @@ pub enum Unsupported {
     #[error("the rule forwards to the control plane without a tunnel, or from the data network back to it")]
     NoTunnel,
     /// A QER that requests marks in the PDU session container, but names no QoS flow.
-    #[error("the QER requests reflective QoS, but names no QoS flow")]
+    #[error("the QER requests reflective QoS or a paging policy, but names no QoS flow")]
     NoFlow,
 }
 

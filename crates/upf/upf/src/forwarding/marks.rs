@@ -5,6 +5,8 @@ use ranlab_packet::gtpu::{DlPduSession, GpduTemplate, PduSession};
 
 /// Number of QoS flows.
 const FLOWS: usize = 64;
+/// Number of paging policy indicators.
+const POLICIES: u8 = 8;
 
 /// What a QER writes into the PDU session container of packets (TS 38.415 §5.5).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -13,6 +15,8 @@ pub(super) struct Marks {
     pub(super) qfi: u8,
     /// Reflective QoS indication. Only downlink packets carry it.
     rqi: bool,
+    /// Paging policy indicator, 0 to 7. Only downlink packets carry it.
+    ppi: Option<u8>,
 }
 
 impl Marks {
@@ -21,7 +25,11 @@ impl Marks {
     /// # Errors
     /// The QER has another mark, but no QoS flow. A container always has a QoS flow.
     pub(super) fn of(qer: &CreateQer) -> Result<Option<Self>, Unsupported> {
-        let marks = Self { rqi: qer.rqi.is_some_and(|rqi| rqi.0 != 0), ..Self::default() };
+        let marks = Self {
+            rqi: qer.rqi.is_some_and(|rqi| rqi.0 != 0),
+            ppi: qer.paging_policy_indicator.map(|policy| policy.0 % POLICIES),
+            ..Self::default()
+        };
         match qer.qfi {
             Some(qfi) => Ok(Some(Self { qfi: qfi.0 % FLOWS as u8, ..marks })),
             None if marks == Self::default() => Ok(None),
@@ -45,17 +53,21 @@ impl Marks {
     }
 
     fn downlink(self) -> DlPduSession {
-        DlPduSession { qfi: self.qfi, rqi: self.rqi, ..DlPduSession::default() }
+        DlPduSession { qfi: self.qfi, rqi: self.rqi, ppi: self.ppi, ..DlPduSession::default() }
     }
 
     /// Returns the position of the header.
     fn index(self) -> usize {
-        usize::from(self.qfi) + FLOWS * usize::from(self.rqi)
+        let policy = self.ppi.map_or(0, |ppi| 1 + usize::from(ppi));
+        usize::from(self.qfi) + FLOWS * (usize::from(self.rqi) + 2 * policy)
     }
 
     /// Returns all marks, in the order of [`Marks::index`].
     fn all() -> impl Iterator<Item = Self> {
-        [false, true].into_iter().flat_map(|rqi| (0..FLOWS as u8).map(move |qfi| Self { qfi, rqi }))
+        [None].into_iter().chain((0..POLICIES).map(Some)).flat_map(|ppi| {
+            let flows = move |rqi| (0..FLOWS as u8).map(move |qfi| Self { qfi, rqi, ppi });
+            [false, true].into_iter().flat_map(flows)
+        })
     }
 }
 

@@ -2,7 +2,7 @@
 use super::*;
 use crate::pfcp::*;
 use ranlab_machine::Random;
-use ranlab_packet::gtpu::{DlPduSession, Extension, Header as GtpHeader, Message, encode_message};
+use ranlab_packet::gtpu::{Extension, Header as GtpHeader, Message, encode_message};
 
 const UE: u32 = 0x0a3c_0000;
 pub(super) const GNB: [u8; 4] = [10, 0, 0, 9];
@@ -144,34 +144,45 @@ fn both_directions_pass_with_qos_flow() {
     assert_eq!((plane.counters().uplink, plane.counters().downlink), (1, 1));
 }
 
-/// RQI requests reflective QoS. Each downlink packet of the flow has the bit, but no uplink packet has it.
+/// RQI requests reflective QoS, and PPI a paging policy. Each downlink packet of the flow has these marks.
 #[test]
-fn reflective_qos_marks_downlink_packets() {
-    let container = |rqi: Option<Rqi>| {
+fn reflective_qos_and_paging_policy_mark_downlink_packets() {
+    let container = |rqi, ppi: Option<u8>| {
         let mut session = plain(1);
-        session.qers = vec![CreateQer { qer_id: QerId(1), qfi: Some(Qfi(5)), rqi, ..Default::default() }];
+        let paging_policy_indicator = ppi.map(PagingPolicyIndicator);
+        let qfi = Some(Qfi(5));
+        session.qers =
+            vec![CreateQer { qer_id: QerId(1), qfi, rqi, paging_policy_indicator, ..Default::default() }];
         session.pdrs[1].qer_ids = vec![QerId(1)];
         let mut plane = installed(&session);
         let mut out = [0; 200];
         let Verdict::N3 { len, .. } = plane.downlink(0, &ip(SERVER, ue(1), 17, (2, 1), 100), &mut out) else {
             panic!()
         };
-        Packet::parse(&out[..len]).unwrap().pdu_session().unwrap().unwrap()
+        let Some(Ok(PduSession::Dl(read))) = Packet::parse(&out[..len]).unwrap().pdu_session() else {
+            panic!()
+        };
+        assert_eq!(read.qfi, 5);
+        (read.rqi, read.ppi)
     };
-    let reflected = PduSession::Dl(DlPduSession { qfi: 5, rqi: true, ..Default::default() });
-    assert_eq!(container(Some(Rqi(1))), reflected);
-    assert_eq!([container(Some(Rqi(0))), container(None)], [PduSession::dl(5), PduSession::dl(5)]);
+    assert_eq!(container(None, None), (false, None));
+    assert_eq!(container(Some(Rqi(0)), None), (false, None));
+    assert_eq!(container(Some(Rqi(1)), None), (true, None));
+    assert_eq!(container(None, Some(0)), (false, Some(0)));
+    assert_eq!(container(Some(Rqi(1)), Some(7)), (true, Some(7)));
 }
 
-/// A container always has a QoS flow, so RQI alone cannot be written.
+/// A container always has a QoS flow, so other marks alone cannot be written.
 #[test]
-fn reflective_qos_without_a_flow_is_refused() {
+fn marks_without_a_flow_are_refused() {
     let mut session = plain(1);
     session.qers = vec![CreateQer { qer_id: QerId(1), rqi: Some(Rqi(1)), ..Default::default() }];
     let refusal = UserPlane::check(&session.rules()).unwrap_err();
     assert_eq!((refusal.failed, refusal.why), (FailedRuleId::Qer(QerId(1)), Unsupported::NoFlow));
     session.qers[0].rqi = Some(Rqi(0));
     assert_eq!(UserPlane::check(&session.rules()), Ok(()));
+    session.qers[0].paging_policy_indicator = Some(PagingPolicyIndicator(0));
+    assert_eq!(UserPlane::check(&session.rules()).unwrap_err().why, Unsupported::NoFlow);
 }
 
 /// Some SMFs give a session's QER flow 0 and list it first.

@@ -214,7 +214,7 @@ elements! {
         123 "RQI" Acted;
         124 "QoS Flow Identifier" Acted;
         157 "Averaging Window" Informative;
-        158 "Paging Policy Indicator" Refused;
+        158 "Paging Policy Indicator" Acted;
         251 "QER Control Indications" Refused;
     }
     Bar {
@@ -321,8 +321,7 @@ pub(super) fn check_modification(request: &SessionModificationRequest) -> Result
     }
     for qer in &request.update_qers {
         let raw = check_raw(Group::Qer, &qer.others)
-            .and_then(|()| check_field(Group::Qer, 28, qer.qer_correlation_id.is_some()))
-            .and_then(|()| check_field(Group::Qer, 158, qer.paging_policy_indicator.is_some()));
+            .and_then(|()| check_field(Group::Qer, 28, qer.qer_correlation_id.is_some()));
         raw.map_err(named(FailedRuleId::Qer(qer.qer_id)))?;
     }
     request.update_bar.iter().try_for_each(|bar| {
@@ -365,7 +364,6 @@ fn check_urr(urr: &CreateUrr) -> Result<(), RuleFault> {
 fn check_qer(qer: &CreateQer) -> Result<(), RuleFault> {
     check_raw(Group::Qer, &qer.others)
         .and_then(|()| check_field(Group::Qer, 28, qer.qer_correlation_id.is_some()))
-        .and_then(|()| check_field(Group::Qer, 158, qer.paging_policy_indicator.is_some()))
         .map_err(named(FailedRuleId::Qer(qer.qer_id)))
 }
 
