@@ -5,12 +5,12 @@
 //! VPP runs without workers, because each line of a script would stop them. VPP ends if a worker does not stop within a
 //! second, which happens on shared CPUs. The main thread forwards as fast as a worker.
 
-use std::collections::BTreeMap;
 use std::io::{Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
+use ranlab_pipeline::backends::vpp::answers::{self, Counters, Drops, LoadCheck};
 use ranlab_pipeline::backends::{Outcomes, Text, TextConsumer, Translation, port_name};
 use ranlab_pipeline::declare::Port;
 use ranlab_pipeline::pipelines::Pipeline;
@@ -41,19 +41,6 @@ const MICROSECONDS: u32 = 0xa1b2_c3d4;
 const PLUGINS: [&str; 8] = ["acl", "gre", "gtpu", "memif", "nat", "nat44_ei", "policer", "vxlan"];
 /// Maximum number of folders in which plugins are searched.
 const FOLDERS_MAX: usize = 64;
-
-/// Reasons for which VPP counts dropped packets: start of the node's name, reason, and ranlab's name.
-const DROPS: [(&str, &str, &str); 9] = [
-    ("acl-plugin-in", "ACL deny packets", "acl"),
-    ("acl-plugin-out", "ACL deny packets", "acl"),
-    ("ip4-input", "ip4 ttl <= 1", "hop limit"),
-    ("ip4-input", "ip4 spoofed local-address packet drops", "spoofed address"),
-    ("gtpu4-input", "no such tunnel packets", "no such tunnel"),
-    ("vxlan4-input", "no such tunnel packets", "no such tunnel"),
-    ("gre4-input", "GRE input packets dropped due to missing tunnel", "no such tunnel"),
-    ("ethernet-input", "l3 mac mismatch", "other station"),
-    ("nat44-ei", "no translation", "no translation"),
-];
 
 /// Driver for VPP.
 pub(super) struct Vpp;
@@ -217,55 +204,6 @@ fn plugins(vpp: &Path) -> Option<PathBuf> {
         .find(|folder| folder.is_dir())
 }
 
-/// Counters of one port.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct PortCounters {
-    received: u64,
-    sent: u64,
-    dropped: u64,
-}
-
-/// Counters of both ports, and the total drops of all interfaces.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-struct Counters {
-    ports: [PortCounters; 2],
-    dropped: u64,
-}
-
-impl Counters {
-    /// Parses the output of `show interface`.
-    fn parse(text: &str) -> Self {
-        let mut own = Self::default();
-        let mut port = None;
-        for line in text.lines().skip(1) {
-            if let Some(first) = line.split(' ').next().filter(|first| !first.is_empty()) {
-                port = [Port::Access, Port::Core].into_iter().find(|port| port_name(*port) == first);
-            }
-            let line = line.trim_end();
-            let count = |name: &str| {
-                let (before, count) = line.rsplit_once(' ')?;
-                before.trim_end().ends_with(name).then(|| count.parse::<u64>().ok()).flatten()
-            };
-            if let Some(port) = port {
-                let counters = &mut own.ports[port as usize];
-                counters.received = count("rx packets").unwrap_or(counters.received);
-                counters.sent = count("tx packets").unwrap_or(counters.sent);
-                counters.dropped = count(" drops").unwrap_or(counters.dropped);
-            }
-            own.dropped += count(" drops").unwrap_or(0);
-        }
-        own
-    }
-
-    fn port(&self, port: Port) -> PortCounters {
-        self.ports[port as usize]
-    }
-
-    fn total(&self) -> u64 {
-        self.ports.iter().map(|port| port.received + port.sent).sum::<u64>() + self.dropped
-    }
-}
-
 /// A running instance of VPP.
 struct Instance {
     daemon: Daemon,
@@ -365,44 +303,23 @@ impl Instance {
         let file = self.folder.join(text.name);
         std::fs::write(&file, &text.text).map_err(environment)?;
         let printed = self.ask(&format!("exec {}", file.display()))?;
-        let Some((_, rest)) = printed.split_once("CLI line error:") else { return Ok(()) };
-        let rest = rest.lines().next().unwrap_or_default().trim();
-        let line = text.text.lines().find(|line| line.contains(rest)).unwrap_or(rest).to_owned();
-        let reason = self.ask(&line)?;
+        let Some(line) = answers::refused_line(&text.text, &printed) else { return Ok(()) };
+        let reason = self.ask(line)?;
         Err(sut(format!("VPP refuses the line `{line}`: {}", reason.trim())))
     }
 
     /// Compares the number of objects in VPP with the number in the script. This is needed because an unknown word in a
     /// rule ends the list of rules without an error.
     fn check_loaded(&mut self, script: &str) -> Result<(), ComponentError> {
-        for (number, list) in
-            script.lines().filter(|line| line.starts_with("set acl-plugin acl ")).enumerate()
-        {
-            let expected = list.split(", ").count();
-            let shown = self.ask(&format!("show acl-plugin acl index {number}"))?;
-            let count = shown.split_whitespace().skip_while(|word| *word != "count").nth(1);
-            if count.and_then(|count| count.parse().ok()) != Some(expected) {
-                let shown = shown.lines().next().unwrap_or_default();
+        for check in LoadCheck::of(script) {
+            let answer = self.ask(&check.show)?;
+            let found = check.count(&answer);
+            if found != Some(check.expected) {
+                let found =
+                    found.map_or_else(|| "an unknown number of".to_owned(), |count| count.to_string());
+                let (show, expected) = (check.show, check.expected);
                 return Err(sut(format!(
-                    "VPP has loaded other rules than the {expected} rules of list {number}: {shown}"
-                )));
-            }
-        }
-        for (created, show, entry) in [
-            ("create gtpu tunnel", "show gtpu tunnel", "["),
-            ("create gre tunnel", "show gre tunnel", "["),
-            ("create vxlan tunnel", "show vxlan tunnel", "["),
-            ("nat44 ei add static mapping", "show nat44 ei static mappings", " "),
-        ] {
-            let expected = script.lines().filter(|line| line.starts_with(created)).count();
-            if expected == 0 {
-                continue;
-            }
-            let shown = self.ask(show)?;
-            let there = shown.lines().filter(|line| line.starts_with(entry) && line.len() > 1).count();
-            if there != expected {
-                return Err(sut(format!(
-                    "VPP has {there} entries in `{show}`, but the script creates {expected}"
+                    "VPP has {found} entries in `{show}`, but the script creates {expected}"
                 )));
             }
         }
@@ -449,14 +366,15 @@ impl Switch for Instance {
     fn read(&mut self) -> Result<SwitchCounters, ComponentError> {
         let counters = self.counters()?;
         let received = self.ingress.iter().map(|port| counters.port(*port).received).sum();
-        let sent = counters.ports.iter().map(|port| port.sent).sum();
+        let sent = [Port::Access, Port::Core].iter().map(|port| counters.port(*port).sent).sum();
         let cpu_ns = self.forwarder.as_ref().map_or(Ok(0), thread::Thread::cpu_ns)?;
         Ok(SwitchCounters { received, sent, cpu_ns, slow: None })
     }
 
     fn losses(&mut self) -> Result<Losses, ComponentError> {
         let dropped = self.counters()?.dropped;
-        Ok(losses(&self.ask("show errors")?, dropped))
+        let Drops { causes, ring_full } = Drops::parse(&self.ask("show errors")?, dropped);
+        Ok(Losses { tables: causes, ring_full })
     }
 
     fn update(&mut self, change: &Translation) -> Result<(), ComponentError> {
@@ -472,48 +390,13 @@ impl Switch for Instance {
     }
 
     fn release(&mut self) -> Result<Option<f64>, ComponentError> {
-        Ok(release(&self.ask("show version")?))
+        Ok(answers::release(&self.ask("show version")?))
     }
-}
-
-/// Parses `vpp v26.06-release built by …`.
-fn release(text: &str) -> Option<f64> {
-    let version = text.split_once("vpp v")?.1;
-    let end = version.find(|letter: char| !letter.is_ascii_digit() && letter != '.').unwrap_or(version.len());
-    version[..end].parse().ok()
 }
 
 /// Returns whether a script creates ports. A driver that creates the ports itself skips this script.
 fn creates_ports(text: &Text) -> bool {
     text.text.lines().any(|line| line.starts_with("create memif socket"))
-}
-
-/// Returns the drops by cause: the causes that VPP names, and the remaining drops of its interfaces.
-fn losses(errors: &str, dropped: u64) -> Losses {
-    let mut tables: BTreeMap<String, u64> = BTreeMap::new();
-    let mut ring_full = 0;
-    for line in errors.lines().skip(1) {
-        let mut words = line.split_whitespace();
-        let (Some(count), Some(node)) =
-            (words.next().and_then(|count| count.parse::<u64>().ok()), words.next())
-        else {
-            continue;
-        };
-        let reason = words.collect::<Vec<_>>().join(" ");
-        if node.ends_with("-tx") && reason.starts_with("no free tx slots") {
-            ring_full += count;
-        }
-        let known = DROPS.iter().find(|(start, why, _)| node.starts_with(start) && reason.starts_with(why));
-        if let Some((_, _, name)) = known {
-            *tables.entry((*name).to_owned()).or_default() += count;
-        }
-    }
-    let named: u64 = tables.values().sum();
-    let other = dropped.saturating_sub(named);
-    if other > 0 {
-        tables.insert("other drops".to_owned(), other);
-    }
-    Losses { tables, ring_full }
 }
 
 /// Changes the magic number of a capture from nanoseconds to microseconds. This changes the meaning of its times, which
@@ -546,45 +429,6 @@ fn startup(programs: &Programs, folder: &Path, cpu: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    const INTERFACES: &str = "              Name               Idx    State  MTU (L3/IP4/IP6/MPLS)     Counter          Count     \n\
-        access                            1      up          9000/0/0/0     rx packets                   300\n\
-        \x20                                                                   rx bytes                   18000\n\
-        \x20                                                                   drops                        200\n\
-        core                              2      up          9000/0/0/0     tx packets                   100\n\
-        \x20                                                                   tx bytes                    6000\n\
-        gtpu_tunnel0                      3      up          9000/0/0/0     rx packets                    50\n\
-        \x20                                                                   drops                          7\n\
-        local0                            0     down          0/0/0/0       \n";
-
-    #[test]
-    fn interface_counters_parse() {
-        let counters = Counters::parse(INTERFACES);
-        assert_eq!(counters.port(Port::Access), PortCounters { received: 300, sent: 0, dropped: 200 });
-        assert_eq!(counters.port(Port::Core), PortCounters { received: 0, sent: 100, dropped: 0 });
-        assert_eq!((counters.dropped, counters.total()), (207, 607));
-        assert_eq!(Counters::parse(""), Counters::default());
-    }
-
-    /// VPP also counts packets that pass with severity "error", so only known causes are treated as drops.
-    #[test]
-    fn known_drops_are_named_and_others_are_summed() {
-        let errors = "   Count                  Node                              Reason               Severity \n\
-            \x20      40       acl-plugin-in-ip4-l2               ACL deny packets            error  \n\
-            \x20     300             l2-input                       L2 input packets            error  \n\
-            \x20       5          memif1/0-tx                       no free tx slots            error  \n";
-        let lost = losses(errors, 50);
-        assert_eq!(lost.tables, [("acl".to_owned(), 40), ("other drops".to_owned(), 10)].into());
-        assert_eq!(lost.ring_full, 5);
-        assert_eq!(losses("", 0), Losses::default());
-    }
-
-    #[test]
-    fn release_is_read_from_the_version() {
-        assert_eq!(release("vpp v26.06-release built by root on vm at 2026-11-28T13:26:53"), Some(26.06));
-        assert_eq!(release("vpp v25.10.1-rc0~3-g1"), None);
-        assert_eq!(release("connect: Connection refused"), None);
-    }
 
     #[test]
     fn missing_build_folder_is_an_environment_error() {

@@ -14,7 +14,7 @@ mod ovs;
 mod p4;
 mod table;
 mod testpmd;
-mod vpp;
+pub mod vpp;
 pub mod xdp;
 
 pub use bess::Bess;

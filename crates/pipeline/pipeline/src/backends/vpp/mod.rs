@@ -8,6 +8,7 @@
 //! Written for VPP 26.06. GRE keys need 25.10, and the PDU session container of GTP-U needs 24.02. Before 26.06,
 //! policers do not receive packets that leave a tunnel.
 
+pub mod answers;
 mod services;
 mod users;
 
