@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
-# Tests with unmodified third-party UPFs: $OPEN5GS names open5gs-upfd, $EUPF the program of eUPF; a UPF
-# without variable is skipped. With one process of each: every check twice with the same verdicts, every mode
-# of `load upf` twice with every request accounted for and no session left behind, and the first figure twice.
-# Needs root: network namespaces, a TUN device, veth.
+# Tests with unmodified third-party UPFs: $OPEN5GS names open5gs-upfd, $EUPF the program of eUPF, $GO_UPF a program
+# that serves the PFCP layer of free5GC's go-upf at the address that is its argument. A UPF without variable is
+# skipped. With one process of each of the first two: every check twice with the same verdicts, every mode of `load
+# upf` twice with every request accounted for and no session left behind, and the first figure twice. go-upf's PFCP
+# layer has no user plane, so its modes with downlink packets end with that reason. Needs root: network namespaces, a
+# TUN device, veth.
 set -euo pipefail
 here=$(cd "$(dirname "$0")/../.." && pwd)
 skip() { echo "$1"; exit 77; }
-[[ -n ${OPEN5GS:-}${EUPF:-} ]] || skip "neither OPEN5GS nor EUPF names a program"
+[[ -n ${OPEN5GS:-}${EUPF:-}${GO_UPF:-} ]] || skip "none of OPEN5GS, EUPF and GO_UPF names a program"
 [[ $(id -u) == 0 ]] || skip "needs root for network namespaces"
 space=ranlab-upf-$$ peer=ranlab-ran-$$ pid=
 ip netns add "$space" 2>/dev/null || skip "network namespaces cannot be made here"
@@ -33,6 +35,20 @@ listens() {
 }
 lives() { kill -0 "$pid" 2>/dev/null || { echo "the UPF ended:"; tail -n 20 upf.out; exit 1; }; }
 
+# Modes of `load upf` that need no packets from the data network, and modes that need them.
+control=("control --arrivals constant --rate 200 --duration 5s" "control --window 4 --sessions 500 --duration 60s"
+    "blind --sessions 100 --delay 5ms")
+both_ways=("sessions --sessions 50 --uplink 1000 --downlink 1000 --duration 2s"
+    "mixed --sessions 20 --dynamic 10 --lead 1s --duration 3s" "handover --sessions 20 --rate 20 --downlink 1000 --duration 2s"
+    "paging --sessions 20 --rate 20 --downlink 500 --duration 2s" "qos --mbr 10M --offered 7M,12M --bytes 1000 --duration 2s")
+# loads RUNS-IN MODE ARGUMENTS...: runs one mode. Every request is accounted for, and no session is left behind.
+loads() {
+    # shellcheck disable=SC2086 # words
+    ip netns exec "$1" "$RANLAB" load upf "${@:3}" --upf-pid "$pid" --mode $2 --format json >load.json
+    holds load.json 'r["unexplained"] == 0 and r["control"]["left_behind"] == 0 and r["silence"] is None and r["upf_died_s"] is None'
+    python3 -c 'import json; r = json.load(open("load.json")); c = r["control"]; print(r["mode"], c["requests_offered"], "offered", c["requests_accepted"], "accepted", c["requests_acknowledged"], "acknowledged", *((k, s[k]["sent"], "sent", s[k]["received"], "received") for s in r["steps"] for k in ("uplink", "downlink") if s[k]))'
+}
+
 # meets NAME RUNS-IN CHECK-ARGUMENTS... -- LOAD-ARGUMENTS...: runs all checks and loads with a running UPF.
 meets() {
     local name=$1 in=$2 check=() mode n
@@ -45,25 +61,15 @@ meets() {
     done
     python3 - <<'P'
 import json, re
-# A reason may quote a time of day, because Open5GS measures durations with it.
-why = lambda check: re.sub(r"\d{9,}", "N", check.get("why") or "") or None
+# A reason may quote a time of day, because Open5GS measures durations with it, and a session's identifier.
+why = lambda check: re.sub(r"0x[0-9a-f]+|\d{9,}", "N", check.get("why") or "") or None
 first, again = ([(c["name"], c["verdict"], why(c)) for c in json.load(open(f"check{n}.json"))["checks"]] for n in (1, 2))
 assert first == again, [pair for pair in zip(first, again) if pair[0] != pair[1]]
 print(*(f"{verdict:<8} {check}{': ' + why if why else ''}" for check, verdict, why in first), sep="\n")
 P
     lives
-    local modes=("control --arrivals constant --rate 200 --duration 5s" "control --window 4 --sessions 500 --duration 60s"
-        "sessions --sessions 50 --uplink 1000 --downlink 1000 --duration 2s"
-        "mixed --sessions 20 --dynamic 10 --lead 1s --duration 3s" "handover --sessions 20 --rate 20 --downlink 1000 --duration 2s"
-        "paging --sessions 20 --rate 20 --downlink 500 --duration 2s" "qos --mbr 10M --offered 7M,12M --bytes 1000 --duration 2s"
-        "blind --sessions 100 --delay 5ms")
     for n in 1 2; do
-        for mode in "${modes[@]}"; do
-            # shellcheck disable=SC2086 # words
-            ip netns exec "$in" "$RANLAB" load upf "$@" --upf-pid "$pid" --mode $mode --format json >load.json
-            holds load.json 'r["unexplained"] == 0 and r["control"]["left_behind"] == 0 and r["silence"] is None and r["upf_died_s"] is None'
-            python3 -c 'import json; r = json.load(open("load.json")); c = r["control"]; print(r["mode"], n := c["requests_offered"], "offered", c["requests_accepted"], "accepted", c["requests_acknowledged"], "acknowledged", *((k, s[k]["sent"], "sent", s[k]["received"], "received") for s in r["steps"] for k in ("uplink", "downlink") if s[k]))'
-        done
+        for mode in "${control[@]}" "${both_ways[@]}"; do loads "$in" "$mode" "$@"; done
         ip netns exec "$in" "$RANLAB" bench run "$here/scenarios/peers/$name.toml" --set "sut.pid=$pid" --set host.when_noisy=warn --set measure.repeats=1 \
             --set measure.duration=20s --out "graph$n" --fresh --format json >"graph$n.json" || [[ $? == [13] ]]
         holds "graph$n.json" 'all(p["outcome"] in ("ok", "degraded", "overloaded") for p in r["points"])'
@@ -91,7 +97,8 @@ Y
     pid=$!
     listens "$space" 127.0.0.7:8805
     # An empty flow description ends Open5GS, because ogs_ipfw_compile_rule() compares a missing word.
-    ! ip netns exec "$space" "$RANLAB" check upf 127.0.0.7:8805 --dialect open5gs --ue 10.45.0.2 --only "empty flow" --upf-pid "$pid" --captures empty --format json >empty.json
+    ! ip netns exec "$space" "$RANLAB" check upf 127.0.0.7:8805 --n3 127.0.0.7:2152 --dialect open5gs --ue 10.45.0.2 --n6 routed://10.45.0.1:9 --only "empty flow" \
+        --upf-pid "$pid" --captures empty --format json >empty.json
     holds empty.json '"process has ended" in r["checks"][0]["why"]'
     wait "$pid" || true
     ip netns exec "$space" "$OPEN5GS" -c upf.yaml >upf.out 2>&1 &
@@ -152,7 +159,28 @@ Y
     kill "$pid" && wait "$pid" || true
     pid=
 }
-for upf in open5gs eupf; do
+go_upf() {
+    local mode n code ways=(--n4 127.0.0.8:8805 --n3 127.0.0.8:2152 --dialect open5gs)
+    ip netns exec "$space" "$GO_UPF" 127.0.0.8 >upf.out 2>&1 &
+    pid=$!
+    listens "$space" 127.0.0.8:8805
+    for n in 1 2; do
+        for mode in "${control[@]}" "sessions --sessions 20 --uplink 100 --duration 1s" "mixed --sessions 20 --dynamic 10 --lead 1s --duration 3s"; do
+            loads "$space" "$mode" "${ways[@]}"
+        done
+        for mode in "${both_ways[@]:2}"; do
+            code=0
+            # shellcheck disable=SC2086 # words
+            ip netns exec "$space" "$RANLAB" load upf "${ways[@]}" --n6 routed://127.0.0.1:9 --ue 10.45.0.2 --mode $mode 2>refused.txt || code=$?
+            [[ $code == 1 ]] && grep -q "accepted the rules but does not forward" refused.txt
+            echo "${mode%% *} ends with code 1: the UPF does not forward"
+        done
+        lives
+    done
+    kill "$pid" && wait "$pid" || true
+    pid=
+}
+for upf in open5gs eupf go_upf; do
     name=${upf^^}
     if [[ -z ${!name:-} ]]; then
         skipped+=("$upf: $name names no program")
