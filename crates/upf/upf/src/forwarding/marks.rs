@@ -2,6 +2,7 @@
 use super::compile::Unsupported;
 use crate::pfcp::CreateQer;
 use ranlab_packet::gtpu::{DlPduSession, GpduTemplate, PduSession};
+use std::sync::LazyLock;
 
 /// Number of QoS flows.
 const FLOWS: usize = 64;
@@ -72,26 +73,15 @@ impl Marks {
 }
 
 /// Headers of downlink packets: one without a container, followed by one for all marks.
-#[derive(Debug)]
-pub(super) struct Heads(Vec<GpduTemplate>);
+static HEADS: LazyLock<Vec<GpduTemplate>> = LazyLock::new(|| {
+    let containers = [None].into_iter().chain(Marks::all().map(|marks| Some(marks.container(false))));
+    // A template cannot fail here, because containers without delays and times are short.
+    containers.filter_map(|container| GpduTemplate::new(container).ok()).collect()
+});
 
-impl Heads {
-    pub(super) fn new() -> Self {
-        let containers = Marks::all().map(|marks| Some(marks.container(false)));
-        // A template cannot fail here, because containers without delays and times are short.
-        Self(
-            [None]
-                .into_iter()
-                .chain(containers)
-                .filter_map(|container| GpduTemplate::new(container).ok())
-                .collect(),
-        )
-    }
-
-    /// Returns the header for downlink packets with these marks. `None`: a header without a container.
-    pub(super) fn of(&self, marks: Option<Marks>) -> Option<&GpduTemplate> {
-        self.0.get(marks.map_or(0, |marks| 1 + marks.index()))
-    }
+/// Returns the header for downlink packets with these marks. `None`: a header without a container.
+pub(super) fn head(marks: Option<Marks>) -> Option<&'static GpduTemplate> {
+    HEADS.get(marks.map_or(0, |marks| 1 + marks.index()))
 }
 
 #[cfg(test)]
@@ -101,6 +91,6 @@ mod tests {
     #[test]
     fn each_header_is_at_the_index_of_its_marks() {
         assert!(Marks::all().enumerate().all(|(at, marks)| marks.index() == at));
-        assert_eq!(Heads::new().0.len(), 1 + Marks::all().count());
+        assert_eq!(HEADS.len(), 1 + Marks::all().count());
     }
 }

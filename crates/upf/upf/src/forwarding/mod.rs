@@ -30,7 +30,7 @@ pub use usage::{Crossed, Limits, Meter, Usage};
 
 use crate::pfcp::ApplicationPfds;
 use inner::Inner;
-use marks::{Heads, Marks};
+use marks::{Marks, head};
 use police::Bucket;
 use ranlab_packet::gtpu::{
     GpduTemplate, Message, Packet, PduSession, decode_message, extension_type, message_type,
@@ -109,7 +109,6 @@ pub struct UserPlane {
     // Boxes move into and out of `entries` unchanged.
     #[allow(clippy::vec_box)]
     prototypes: Vec<Option<(Entry, Vec<Box<Entry>>)>>,
-    heads: Heads,
     counters: PlaneCounters,
     events: VecDeque<PlaneEvent>,
     waiting: usize,
@@ -131,7 +130,6 @@ impl UserPlane {
             by_teid: Map::default(),
             by_ue: Map::default(),
             prototypes: Vec::new(),
-            heads: Heads::new(),
             counters: PlaneCounters::default(),
             events: VecDeque::new(),
             waiting: 0,
@@ -346,9 +344,9 @@ impl UserPlane {
     pub fn write(&mut self, relay: &Relay<'_>, out: &mut [u8]) -> Verdict<'static> {
         let Relay { peer, tos, teid, session, packet } = *relay;
         let plain = match session {
-            None => self.heads.of(None).copied(),
+            None => head(None).copied(),
             Some(session) if session == PduSession::dl(session.qfi()) => {
-                self.heads.of(Some(Marks::flow(session.qfi()))).copied()
+                head(Some(Marks::flow(session.qfi()))).copied()
             }
             Some(session) => GpduTemplate::new(Some(session)).ok(),
         };
@@ -388,8 +386,7 @@ impl UserPlane {
         if let Err(reason) = metering.admit(&mut entry.qers, rule, now_ns, octets) {
             return self.drop(reason);
         }
-        let head = self.heads.of(rule.marks);
-        let Some(len) = head.and_then(|head| put_gpdu(head, teid, &packet[..octets], out)) else {
+        let Some(len) = head(rule.marks).and_then(|head| put_gpdu(head, teid, &packet[..octets], out)) else {
             return self.drop(Drop::TooLong);
         };
         self.counters.downlink += 1;
