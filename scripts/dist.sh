@@ -60,7 +60,8 @@ programs() {
 # The Python package, for CPython 3.9 and later.
 wheel() {
     step "wheel for $1"
-    maturin build --quiet --profile wheel --zig --target "$1-unknown-linux-gnu" --compatibility manylinux_${glibc/./_} \
+    scripts/python.sh profile >target/wheel.toml
+    maturin build --quiet --release --config target/wheel.toml --zig --target "$1-unknown-linux-gnu" --compatibility manylinux_${glibc/./_} \
         --manifest-path bindings/python/Cargo.toml --out "$dist"
 }
 

@@ -16,7 +16,7 @@ step() { printf '\n== %s\n' "$1"; }
 # Prints the release profile of the workspace, so that the wheel is built like the binary. Cargo reads profiles only from the
 # workspace that it builds, and the package is not in it.
 profile() {
-    "$python" - <<'P'
+    python3 - <<'P'
 import json, tomllib
 release = tomllib.load(open("Cargo.toml", "rb"))["profile"]["release"]
 packages = release.pop("package")
@@ -28,6 +28,7 @@ P
 
 wheel() {
     step "wheel (profile ${PROFILE:-release})"
+    mkdir -p target
     rm -rf target/wheels
     profile >target/wheel.toml
     .venv/bin/maturin build --quiet --profile "${PROFILE:-release}" --config target/wheel.toml --interpreter "$python" --manifest-path "$package/Cargo.toml" --out target/wheels
