@@ -9,8 +9,9 @@ use ranlab_pipeline::declare::Port;
 
 fuzz_target!(|input: &[u8]| {
     let Some((&border, text)) = input.split_first() else { return };
-    let (script, answer) = text.split_at(text.len() * usize::from(border) / 256);
-    let (script, answer) = (String::from_utf8_lossy(script), String::from_utf8_lossy(answer));
+    let parts = text.split_at(text.len() * usize::from(border) / 256);
+    let script = String::from_utf8_lossy(parts.0);
+    let answer = String::from_utf8_lossy(parts.1);
 
     let counters = Counters::parse(&answer);
     let total = counters.total();
@@ -23,7 +24,7 @@ fuzz_target!(|input: &[u8]| {
 
     assert!(release(&answer).is_none_or(|release| release >= 0.0));
     assert!(refused_line(&script, &answer).is_none_or(|line| !line.contains('\n')));
-    for check in LoadCheck::of(&script) {
+    for check in LoadCheck::for_script(&script) {
         assert!(check.expected > 0);
         check.count(&answer);
     }

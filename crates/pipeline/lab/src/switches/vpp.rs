@@ -311,15 +311,15 @@ impl Instance {
     /// Compares the number of objects in VPP with the number in the script. This is needed because an unknown word in a
     /// rule ends the list of rules without an error.
     fn check_loaded(&mut self, script: &str) -> Result<(), ComponentError> {
-        for check in LoadCheck::of(script) {
+        for check in LoadCheck::for_script(script) {
             let answer = self.ask(&check.show)?;
             let found = check.count(&answer);
             if found != Some(check.expected) {
                 let found =
                     found.map_or_else(|| "an unknown number of".to_owned(), |count| count.to_string());
-                let (show, expected) = (check.show, check.expected);
                 return Err(sut(format!(
-                    "VPP has {found} entries in `{show}`, but the script creates {expected}"
+                    "VPP has {found} entries in `{}`, but the script creates {}",
+                    check.show, check.expected
                 )));
             }
         }

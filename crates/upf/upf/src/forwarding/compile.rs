@@ -72,7 +72,7 @@ pub(super) fn compile_rules(rules: &Rules<'_>) -> Result<Vec<Rule>, Refusal> {
         action_of(far).map_err(|why| refuse(FailedRuleId::Far(far.far_id), why))?;
     }
     for qer in rules.qers {
-        Marks::of(qer).map_err(|why| refuse(FailedRuleId::Qer(qer.qer_id), why))?;
+        Marks::from_qer(qer).map_err(|why| refuse(FailedRuleId::Qer(qer.qer_id), why))?;
     }
     rules
         .pdrs
@@ -118,7 +118,7 @@ fn compile_rule(pdr: &CreatePdr, rules: &Rules<'_>) -> Result<Rule, Unsupported>
     let qers = rules.qers.iter().enumerate().filter(|(_, qer)| pdr.qer_ids.contains(&qer.qer_id));
     // The QER of an application takes precedence over the QER of the session, which names no QoS flow or QoS flow 0.
     let named: Vec<Marks> =
-        qers.clone().filter_map(|(_, qer)| Marks::of(qer).transpose()).collect::<Result<_, _>>()?;
+        qers.clone().filter_map(|(_, qer)| Marks::from_qer(qer).transpose()).collect::<Result<_, _>>()?;
     let marks = named.into_iter().reduce(|first, next| if first.qfi == 0 { next } else { first });
     let urrs = rules.urrs.iter().enumerate().filter(|(_, urr)| pdr.urr_ids.contains(&urr.urr_id));
     Ok(Rule {

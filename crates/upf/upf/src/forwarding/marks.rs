@@ -25,7 +25,7 @@ impl Marks {
     ///
     /// # Errors
     /// The QER has another mark, but no QoS flow. A container always has a QoS flow.
-    pub(super) fn of(qer: &CreateQer) -> Result<Option<Self>, Unsupported> {
+    pub(super) fn from_qer(qer: &CreateQer) -> Result<Option<Self>, Unsupported> {
         let marks = Self {
             rqi: qer.rqi.is_some_and(|rqi| rqi.0 != 0),
             ppi: qer.paging_policy_indicator.map(|policy| policy.0 % POLICIES),

@@ -129,7 +129,7 @@ pub fn refused_line<'a>(script: &'a str, printed: &'a str) -> Option<&'a str> {
     Some(script.lines().find(|line| line.contains(rest)).unwrap_or(rest))
 }
 
-/// A `show` command that tells how many objects of a loaded script exist. VPP ends a list of rules at an unknown word
+/// A `show` command whose answer has the number of objects of a loaded script. VPP ends a list of rules at an unknown word
 /// without an error, so a script counts as loaded only if these numbers are right.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoadCheck {
@@ -143,7 +143,7 @@ pub struct LoadCheck {
 
 impl LoadCheck {
     /// Returns the checks for a script.
-    pub fn of(script: &str) -> Vec<Self> {
+    pub fn for_script(script: &str) -> Vec<Self> {
         let lists = script.lines().filter(|line| line.starts_with("set acl-plugin acl "));
         let mut checks: Vec<_> = lists
             .enumerate()
@@ -240,7 +240,7 @@ mod tests {
     fn objects_of_a_loaded_script_are_counted() {
         let script = "set acl-plugin acl permit src 10.0.0.0/8, deny\n\
                       create gtpu tunnel src 10.0.0.1 dst 10.0.0.2 teid 1 encap-vrf-id 0\n";
-        let [rules, tunnels] = &LoadCheck::of(script)[..] else { panic!("two checks") };
+        let [rules, tunnels] = &LoadCheck::for_script(script)[..] else { panic!("two checks") };
         assert_eq!((rules.show.as_str(), rules.expected), ("show acl-plugin acl index 0", 2));
         assert_eq!(rules.count("acl-index 0 count 1 tag {}\n 0: ipv4 permit"), Some(1));
         assert_eq!(rules.count("acl-index 0"), None);
