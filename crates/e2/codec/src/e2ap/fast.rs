@@ -288,6 +288,7 @@ pub struct Control<'a> {
 
 impl<'a> Control<'a> {
     /// Decodes a control in place. Returns `None` if only the general codec can decide.
+    #[inline]
     pub fn decode(pdu: &'a [u8], version: Version) -> Option<Self> {
         let mut ies = Ies::open(pdu, [0x00, 4])?;
         let mut request_id = None;
@@ -324,6 +325,7 @@ impl<'a> Control<'a> {
     }
 
     /// Appends the PDU. Allocates only if `out` lacks room or the message is fragmented.
+    #[inline]
     pub fn encode(&self, version: Version, out: &mut Vec<u8>) -> Result<(), EncodeError> {
         let cpid_len = self.call_process_id.map_or(0, string_ie_len);
         let ack = self.ack_request.map(|ack| ack_request_octet(ack, version));
@@ -383,6 +385,7 @@ impl<'a> Control<'a> {
 }
 
 /// Encodes as one byte: an extension bit, then the index in one bit (two in v1.01, which has three values).
+#[inline]
 fn ack_request_octet(ack: RicControlAckRequest, version: Version) -> Option<u8> {
     Some(match (ack, version) {
         (RicControlAckRequest::NoAck, _) => 0x00,
@@ -392,6 +395,7 @@ fn ack_request_octet(ack: RicControlAckRequest, version: Version) -> Option<u8> 
     })
 }
 
+#[inline]
 fn take_ack_request(octet: u8, version: Version) -> Option<RicControlAckRequest> {
     use RicControlAckRequest::{Ack, NAck, NoAck};
     [NoAck, Ack, NAck].into_iter().find(|&ack| ack_request_octet(ack, version) == Some(octet))
@@ -415,6 +419,7 @@ impl<'a> Ies<'a> {
 
     /// Returns the next element. The outer `None` means that an expected element is missing.
     #[allow(clippy::should_implement_trait)]
+    #[inline]
     fn next(&mut self) -> Option<Option<(u16, &'a [u8])>> {
         if self.left == 0 {
             return self.rest.is_empty().then_some(None);
@@ -454,6 +459,7 @@ fn take_open_string(octets: &[u8]) -> Option<(&[u8], &[u8])> {
     Some((take_string(value)?, rest))
 }
 
+#[inline]
 fn take_kind(octet: u8) -> Option<RicIndicationType> {
     match octet {
         0x00 => Some(RicIndicationType::Report),
@@ -467,11 +473,13 @@ fn take_string(value: &[u8]) -> Option<&[u8]> {
     take_contents(value).and_then(|(string, rest)| rest.is_empty().then_some(string))
 }
 
+#[inline]
 fn take_request_id(value: &[u8]) -> Option<RicRequestId> {
     let &[0, a, b, c, d] = value else { return None };
     Some(RicRequestId { requestor: u16::from_be_bytes([a, b]), instance: u16::from_be_bytes([c, d]) })
 }
 
+#[inline]
 fn take_function_id(value: &[u8]) -> Option<RanFunctionId> {
     match *value {
         [hi @ 0..16, lo] => Some(u16::from_be_bytes([hi, lo])),
@@ -479,11 +487,13 @@ fn take_function_id(value: &[u8]) -> Option<RanFunctionId> {
     }
 }
 
+#[inline]
 const fn len_len(n: usize) -> usize {
     if n < 128 { 1 } else { 2 }
 }
 
 /// Returns the length of an element that contains an OCTET STRING, in bytes.
+#[inline]
 const fn string_ie_len(string: &[u8]) -> usize {
     let value = len_len(string.len()) + string.len();
     3 + len_len(value) + value

@@ -271,6 +271,7 @@ impl Reader {
         if octets.is_ascii() { Ok(octets) } else { Err(self.fault(DecodeFault::InvalidString)) }
     }
 
+    #[inline]
     fn align(&mut self) {
         self.pos = self.pos.next_multiple_of(8);
     }
@@ -293,7 +294,8 @@ impl Reader {
         Ok(self.buf[range].iter().fold(0, |a, &o| a << 8 | u64::from(o)))
     }
 
-    fn raw_bits(&mut self, mut n: u32) -> Result<u64> {
+    #[inline]
+    fn raw_bits(&mut self, n: u32) -> Result<u64> {
         if self.pos + n as usize > self.end * 8 {
             return Err(self.fault(DecodeFault::Truncated));
         }
@@ -306,6 +308,11 @@ impl Reader {
             self.pos += n as usize;
             return Ok(u64::from_be_bytes(word) << offset >> (64 - n));
         }
+        Ok(self.slow_bits(n))
+    }
+
+    /// Reads bits at the end of the buffer, or many bits.
+    fn slow_bits(&mut self, mut n: u32) -> u64 {
         let mut value = 0;
         while n > 0 {
             let offset = (self.pos & 7) as u32;
@@ -315,7 +322,7 @@ impl Reader {
             self.pos += k as usize;
             n -= k;
         }
-        Ok(value)
+        value
     }
 
     /// Reads one length determinant: (units, whether more follow).
@@ -345,10 +352,12 @@ impl Source for Reader {
         self.version
     }
 
+    #[inline]
     fn flag(&mut self) -> Result<bool> {
         Ok(self.raw_bits(1)? == 1)
     }
 
+    #[inline]
     fn extended(&mut self) -> Result<bool> {
         self.flag()
     }

@@ -171,6 +171,7 @@ impl MessageView {
 const NO_LABEL: u64 = 1 << 21;
 const NO_LABEL_BITS: u32 = 24;
 
+#[inline]
 fn skip_additions(r: &mut Reader, extended: bool) -> Result<(), DecodeError> {
     if extended { r.additions(0, |_, _| Ok(())) } else { Ok(()) }
 }
@@ -199,6 +200,7 @@ impl ReportsView {
         Ok(view)
     }
 
+    #[inline]
     fn report(
         &mut self,
         r: &mut Reader,
@@ -229,6 +231,7 @@ impl ReportsView {
         Ok(())
     }
 
+    #[inline]
     fn record(&mut self, r: &mut Reader) -> Result<(), DecodeError> {
         let extended = r.extended()?;
         let is_incomplete = r.flag()?;
@@ -253,6 +256,7 @@ impl ReportsView {
         Ok(())
     }
 
+    #[inline]
     fn list(&mut self, r: &mut Reader) -> Result<Range<usize>, DecodeError> {
         let first = self.infos.len();
         let (infos, _) = r.list_len(1, LIST_MAX)?;

@@ -11,6 +11,7 @@ pub(crate) enum IntegerOrReal {
 
 impl Reader {
     /// Skips the next bits if they equal the bits at `known`. Both must start at a byte boundary. Returns whether the bits were skipped.
+    #[inline]
     pub(crate) fn repeats(&mut self, known: &Range<usize>) -> bool {
         let from = known.start / 8;
         let at = self.pos.div_ceil(8);
@@ -32,6 +33,7 @@ impl Reader {
 
     /// Reads an INTEGER of 32 bits or a REAL, if one comes next and begins at a byte boundary. They must be the first
     /// and the second of three or four alternatives of an extensible CHOICE. Otherwise reads nothing.
+    #[inline]
     pub(crate) fn integer_or_real(&mut self) -> Option<IntegerOrReal> {
         if !self.pos.is_multiple_of(8) {
             return None;
@@ -57,6 +59,7 @@ impl Reader {
     }
 
     /// Skips the next `n` bits, at most 56, if they are `expected`. Returns whether it skipped them.
+    #[inline]
     pub(crate) fn skips(&mut self, n: u32, expected: u64) -> bool {
         let before = self.pos;
         let skips = self.raw_bits(n).is_ok_and(|bits| bits == expected);
