@@ -170,7 +170,7 @@ links() {
 }
 
 # The root folder is the first thing that new users see. Results of runs do not belong there: `results/` is not tracked.
-ROOT=".ci .github .gitignore ARCHITECTURE.md CHANGELOG.md CODE_OF_CONDUCT.md CONTRIBUTING.md Cargo.lock Cargo.toml LICENSE Makefile README.md RELEASING.md SECURITY.md SPECIFICATION.md
+ROOT=".cargo .ci .github .gitignore ARCHITECTURE.md CHANGELOG.md CODE_OF_CONDUCT.md CONTRIBUTING.md Cargo.lock Cargo.toml LICENSE Makefile README.md RELEASING.md SECURITY.md SPECIFICATION.md
     benches bindings clippy.toml crates docs examples fuzz peers rust-toolchain.toml rustfmt.toml scenarios scripts tests deny.toml packaging"
 root() {
     local entry
