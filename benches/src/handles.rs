@@ -56,6 +56,7 @@ fn median(rounds: &[Round], value: impl Fn(&Round) -> f64) -> f64 {
     values[values.len() / 2]
 }
 
+/// Measures one round, with a RIC and a base station that are started for it.
 async fn medians_us() -> Result<Round, Box<dyn std::error::Error>> {
     let any: Address = "tcp://127.0.0.1:0".parse()?;
     let ric = Ric::start(RicConfig::default(), SocketOptions::default()).await?;

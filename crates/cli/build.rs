@@ -2,6 +2,9 @@
 use std::path::Path;
 use std::process::Command;
 
+/// The target on which rustc links with lld by default.
+const LLD_TARGET: &str = "x86_64-unknown-linux-gnu";
+
 fn main() {
     println!("cargo::rerun-if-env-changed=RANLAB_COMMIT");
     println!("cargo::rerun-if-changed=build.rs");
@@ -24,13 +27,22 @@ fn main() {
     }
 }
 
-/// Returns whether rustc links with its own lld, which it does by default on this target. lld can merge functions with the same code,
-/// which makes the binary 1 % smaller. Other linkers may refuse the flag.
+/// Returns whether rustc links with its own lld, which it does by default on this target if it has one. lld can merge functions with the
+/// same code, which makes the binary smaller. Other linkers may refuse the flag.
 fn links_with_lld() -> bool {
-    let is_set = |name| std::env::var(name).is_ok_and(|value| !value.is_empty());
-    std::env::var("TARGET").is_ok_and(|target| target == "x86_64-unknown-linux-gnu")
-        && !is_set("RUSTC_LINKER")
-        && !is_set("CARGO_ENCODED_RUSTFLAGS")
+    let variable = |name| std::env::var(name).unwrap_or_default();
+    if variable("TARGET") != LLD_TARGET
+        || !variable("RUSTC_LINKER").is_empty()
+        || !variable("CARGO_ENCODED_RUSTFLAGS").is_empty()
+    {
+        return false;
+    }
+    // The compiler of a Linux distribution may come without lld.
+    let Ok(output) = Command::new(variable("RUSTC")).args(["--print", "sysroot"]).output() else {
+        return false;
+    };
+    let root = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+    Path::new(&root).join("lib/rustlib").join(LLD_TARGET).join("bin/gcc-ld/ld.lld").exists()
 }
 
 /// Returns whether programs built here may have packed relocations (`DT_RELR`), which make the binary 5 % smaller. The dynamic linker of

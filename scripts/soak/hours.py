@@ -65,7 +65,7 @@ class Watched:
     """A process of which memory and file descriptors are sampled."""
 
     def __init__(self, name, process):
-        self.name, self.process, self.samples = name, process, []
+        self.name, self.process, self.samples, self.ended = name, process, [], False
 
     def sample(self, at):
         pid = self.process.child.pid
@@ -293,8 +293,8 @@ class Soak:
         while self.elapsed() < LENGTH_S:
             time.sleep(SAMPLE_S)
             for watched in self.watched:
-                if not watched.sample(self.elapsed()) and self.elapsed() < LENGTH_S - 30 and watched.name not in counts:
-                    count(watched.name)
+                if not watched.ended and not watched.sample(self.elapsed()) and self.elapsed() < LENGTH_S - 30:
+                    watched.ended = True
                     fault(f"{watched.name} ended after {self.elapsed():.0f} s: {watched.name}.log")
         self.over.set()
         for thread in threads:
