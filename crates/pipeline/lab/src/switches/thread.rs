@@ -76,9 +76,9 @@ mod tests {
         drop(sender);
         handle.join().unwrap();
         // `join` returns before the kernel removes the thread from /proc.
-        let end = std::time::Instant::now() + std::time::Duration::from_secs(10);
+        let end = Instant::now() + Duration::from_secs(10);
         while found.cpu_ns().is_ok() {
-            assert!(std::time::Instant::now() < end, "the thread is still in /proc");
+            assert!(Instant::now() < end, "the thread is still in /proc");
             std::thread::yield_now();
         }
     }
